@@ -1,0 +1,168 @@
+"""JSON in and out: every value that a room hands on can lie beside the wheel as a file.
+
+A file is one object: `schema` ("tfbuild.host"), `version` (an integer that grows when a field
+changes its meaning), and the fields of the value. Files appear whole or not at all.
+"""
+
+import errno
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar, cast
+
+import msgspec
+
+from tfbuild.errors import SaveError, UsageError
+
+
+class Artifact(Protocol):
+    """A frozen dataclass that can be saved. Its fields are types that msgspec knows."""
+
+    SCHEMA: ClassVar[str]
+    VERSION: ClassVar[int]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+T = TypeVar("T", bound=Artifact)
+
+
+def _encode_other(value: object) -> object:
+    if isinstance(value, Path):
+        return str(value)
+    raise NotImplementedError(type(value))
+
+
+def _decode_other(kind: type, value: object) -> object:
+    if issubclass(kind, Path):
+        return Path(str(value))
+    raise NotImplementedError(kind)
+
+
+def to_dict(value: Artifact) -> dict[str, Any]:
+    """Return the value as plain JSON types, with `schema` and `version` first."""
+    fields = msgspec.to_builtins(value, enc_hook=_encode_other, order="deterministic")
+    return {"schema": value.SCHEMA, "version": value.VERSION, **fields}
+
+
+def to_json(value: Artifact) -> str:
+    """Return the value as indented JSON text that ends in a newline."""
+    return dict_to_json(to_dict(value))
+
+
+def dict_to_json(data: object) -> str:
+    """Return plain JSON types as indented text that ends in a newline."""
+    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
+
+
+def from_json(kind: type[T], text: str | bytes, *, source: str = "JSON") -> T:
+    """Read a value back.
+
+    Raises:
+        UsageError: the text is not JSON, is another schema or version, or a field is wrong.
+    """
+    try:
+        data = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{source} is not JSON.", why=str(error)) from error
+    if not isinstance(data, dict) or data.get("schema") != kind.SCHEMA:
+        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
+        raise UsageError(f"{source} is not a {kind.SCHEMA} file.", why=f"Its schema is {found!r}.")
+    if data.get("version") != kind.VERSION:
+        raise UsageError(
+            f"{source} has version {data.get('version')!r} of {kind.SCHEMA}.",
+            why=f"This tfbuild reads version {kind.VERSION}.",
+            do="Read it with the tfbuild that wrote it, or make it again.",
+        )
+    fields = {key: value for key, value in data.items() if key not in {"schema", "version"}}
+    try:
+        return msgspec.convert(fields, kind, dec_hook=_decode_other)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{source} is damaged.", why=str(error)) from error
+
+
+def load(kind: type[T], path: Path) -> T:
+    """Read a value from a file; errors as `from_json`, or when the file cannot be read."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"Cannot read {path}.", why=error.strerror or str(error)) from error
+    return from_json(kind, text, source=str(path))
+
+
+def save(value: Artifact, path: Path) -> Path:
+    """Write the value as JSON, whole or not at all. Raises SaveError."""
+    return write_text(path, to_json(value))
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write UTF-8 text, whole or not at all. Raises SaveError."""
+    return write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> Path:
+    """Write bytes, whole or not at all. Raises SaveError."""
+    with writing(path) as file:
+        file.write(data)
+    return path
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file in the target's folder; on success it takes the target's name.
+
+    On any error the temporary file goes and what stood at `path` stays.
+
+    Raises:
+        SaveError: the disk is full, or the place may not be written.
+    """
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
+        temporary = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            yield cast("BinaryIO", file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except OSError as error:
+        _remove(temporary)
+        raise _save_error(path, error) from error
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _save_error(path: Path, error: OSError) -> SaveError:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return SaveError(
+            f"Cannot save {path}: the disk is full.",
+            why=error.strerror or str(error),
+            do=f"Free some space on the disk of {path.parent}; nothing half-written was left.",
+        )
+    return SaveError(
+        f"Cannot save {path}.",
+        why=error.strerror or str(error),
+        do="Choose another place, or make this one writable.",
+    )
+
+
+def _remove(temporary: Path | None) -> None:
+    if temporary is not None:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def sha256(path: Path) -> str:
+    """Return the file's SHA-256 as 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

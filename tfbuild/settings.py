@@ -1,0 +1,87 @@
+"""Where options come from: command line, then TFBUILD_* variables, then `[tool.tfbuild]`.
+
+Typer reads the first two. The third is the nearest `pyproject.toml` upwards that has the table;
+a key is an option's long name (`engine = "podman"`), at the top for every command that has the
+option or in a table named after one command (`[tool.tfbuild.wheel]`).
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from tfbuild.errors import UsageError, suggestion
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The `[tool.tfbuild]` table, checked; `path` is None where no file has one."""
+
+    path: Path | None
+    values: Mapping[str, object]
+
+
+def cache_folder(name: str) -> Path:
+    """Return the user's cache folder for `name` ("environments", "data"); it may not exist yet."""
+    return user_cache_path("tfbuild") / name
+
+
+def find(start: Path) -> Settings:
+    """Read the nearest `[tool.tfbuild]` at or above `start`.
+
+    Raises:
+        UsageError: that file is not TOML.
+    """
+    for folder in (start, *start.parents):
+        path = folder / "pyproject.toml"
+        if not path.is_file():
+            continue
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("tfbuild")
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} is not valid TOML.", why=str(error)) from error
+        if table is not None:
+            return Settings(path=path, values=table)
+    return Settings(path=None, values={})
+
+
+def default_map(
+    settings: Settings, options: Mapping[str, frozenset[str]]
+) -> dict[str, dict[str, object]]:
+    """Return Click's default map: command -> parameter -> value.
+
+    Args:
+        settings: the table.
+        options: command name -> its parameters' Python names.
+
+    Raises:
+        UsageError: a key names no option.
+    """
+    result: dict[str, dict[str, object]] = {command: {} for command in options}
+    everywhere = sorted({name for names in options.values() for name in names})
+    for key, value in settings.values.items():
+        if key in options and isinstance(value, dict):
+            for inner, inner_value in value.items():
+                _check(settings, f"{key}.{inner}", inner, sorted(options[key]))
+                result[key][_parameter(inner)] = inner_value
+            continue
+        _check(settings, key, key, everywhere)
+        for command, names in options.items():
+            if _parameter(key) in names:
+                result[command].setdefault(_parameter(key), value)
+    return result
+
+
+def _parameter(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def _check(settings: Settings, shown: str, key: str, known: list[str]) -> None:
+    if _parameter(key) not in known:
+        raise UsageError(
+            f"{settings.path}: [tool.tfbuild] has an unknown key {shown!r}.",
+            why="No command has an option of that name.",
+            do=suggestion(_parameter(key), known).replace("_", "-"),
+        )
