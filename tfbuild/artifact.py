@@ -121,7 +121,9 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part"
+        )
         temporary = Path(name)
         with os.fdopen(handle, "wb") as file:
             yield cast("BinaryIO", file)

@@ -51,7 +51,9 @@ class Completed:
 class ProcessError(TfbuildError):
     """A program is missing, failed, or took too long. Rooms turn it into their own error."""
 
-    def __init__(self, what: str, *, why: str = "", do: str = "", completed: Completed | None = None):
+    def __init__(
+        self, what: str, *, why: str = "", do: str = "", completed: Completed | None = None
+    ):
         super().__init__(what, why=why, do=do)
         self.completed = completed
 
@@ -206,7 +208,9 @@ def _start(
         missing = cwd if cwd is not None and not cwd.exists() else words[0]
         raise ProcessError(f"{missing} was not found.", why=f"Command: {shown(words)}") from error
     except OSError as error:
-        raise ProcessError(f"{words[0]} cannot be started.", why=error.strerror or str(error)) from error
+        raise ProcessError(
+            f"{words[0]} cannot be started.", why=error.strerror or str(error)
+        ) from error
 
 
 def _kill(process: "subprocess.Popen[str]", number: signal.Signals) -> None:
