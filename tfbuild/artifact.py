@@ -1,7 +1,7 @@
 """JSON in and out: every value that a room hands on can lie beside the wheel as a file.
 
-A file is one object: `schema` ("tfbuild.host"), `version` (an integer that grows when a field
-changes its meaning), and the fields of the value. Files appear whole or not at all.
+A file is one object: `schema` ("tfbuild.host/1": the kind of value, and a number that grows when a
+field changes its meaning), then the fields of the value. Files appear whole or not at all.
 """
 
 import errno
@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, ClassVar, Protocol, TypeVar
 
 import msgspec
 
@@ -42,9 +42,9 @@ def _decode_other(kind: type, value: object) -> object:
 
 
 def to_dict(value: Artifact) -> dict[str, Any]:
-    """Return the value as plain JSON types, with `schema` and `version` first."""
+    """Return the value as plain JSON types, with `schema` first."""
     fields = msgspec.to_builtins(value, enc_hook=_encode_other, order="deterministic")
-    return {"schema": value.SCHEMA, "version": value.VERSION, **fields}
+    return {"schema": f"{value.SCHEMA}/{value.VERSION}", **fields}
 
 
 def to_json(value: Artifact) -> str:
@@ -67,18 +67,18 @@ def from_json(kind: type[T], text: str | bytes, *, source: str = "JSON") -> T:
         data = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         raise UsageError(f"{source} is not JSON.", why=str(error)) from error
-    if not isinstance(data, dict) or data.get("schema") != kind.SCHEMA:
-        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
+    found = data.pop("schema", None) if isinstance(data, dict) else None
+    name, _, version = str(found).rpartition("/")
+    if name != kind.SCHEMA:
         raise UsageError(f"{source} is not a {kind.SCHEMA} file.", why=f"Its schema is {found!r}.")
-    if data.get("version") != kind.VERSION:
+    if version != str(kind.VERSION):
         raise UsageError(
-            f"{source} has version {data.get('version')!r} of {kind.SCHEMA}.",
+            f"{source} has version {version} of {kind.SCHEMA}.",
             why=f"This tfbuild reads version {kind.VERSION}.",
             do="Read it with the tfbuild that wrote it, or make it again.",
         )
-    fields = {key: value for key, value in data.items() if key not in {"schema", "version"}}
     try:
-        return msgspec.convert(fields, kind, dec_hook=_decode_other)
+        return msgspec.convert(data, kind, dec_hook=_decode_other)
     except msgspec.ValidationError as error:
         raise UsageError(f"{source} is damaged.", why=str(error)) from error
 
@@ -118,25 +118,35 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     Raises:
         SaveError: the disk is full, or the place may not be written.
     """
-    temporary: Path | None = None
+    temporary = _temporary(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part"
-        )
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            yield cast("BinaryIO", file)
+        with temporary.open("wb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
-        _remove(temporary)
-        raise _save_error(path, error) from error
-    except BaseException:
-        _remove(temporary)
+        temporary.unlink(missing_ok=True)
+        # Writing itself names no file; an error that names another one is not about this file.
+        if error.filename in {None, str(temporary)}:
+            raise _save_error(path, error) from error
         raise
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _temporary(path: Path) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part"
+        )
+    except OSError as error:
+        raise _save_error(path, error) from error
+    os.close(handle)
+    return Path(name)
 
 
 def _save_error(path: Path, error: OSError) -> SaveError:
@@ -151,11 +161,6 @@ def _save_error(path: Path, error: OSError) -> SaveError:
         why=error.strerror or str(error),
         do="Choose another place, or make this one writable.",
     )
-
-
-def _remove(temporary: Path | None) -> None:
-    if temporary is not None:
-        temporary.unlink(missing_ok=True)
 
 
 def _umask() -> int:

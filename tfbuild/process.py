@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, cast
 
 from tfbuild.errors import TfbuildError
 
@@ -22,10 +23,7 @@ _GRACE_SECONDS = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Completed:
-    """A program that has ended.
-
-    `stdout` and `stderr` are text (invalid UTF-8 replaced); `seconds` may be None for streams.
-    """
+    """A program that has ended. `stdout` and `stderr` are text, invalid UTF-8 replaced."""
 
     args: tuple[str, ...]
     exit_code: int
@@ -53,7 +51,7 @@ class ProcessError(TfbuildError):
 
     def __init__(
         self, what: str, *, why: str = "", do: str = "", completed: Completed | None = None
-    ):
+    ) -> None:
         super().__init__(what, why=why, do=do)
         self.completed = completed
 
@@ -132,9 +130,7 @@ def stream(
         timer.daemon = True
         timer.start()
     try:
-        if process.stdout is None:
-            raise AssertionError
-        for line in process.stdout:
+        for line in cast("IO[str]", process.stdout):
             text = line.rstrip("\r\n")
             last.append(text)
             on_line(text)
@@ -145,8 +141,7 @@ def stream(
     finally:
         if timer is not None:
             timer.cancel()
-        if process.stdout is not None:
-            process.stdout.close()
+        cast("IO[str]", process.stdout).close()
     done = Completed(args=words, exit_code=process.returncode, stdout="\n".join(last), stderr="")
     if expired.is_set():
         raise ProcessError(
@@ -217,4 +212,5 @@ def _kill(process: "subprocess.Popen[str]", number: signal.Signals) -> None:
     try:
         os.killpg(process.pid, number)
     except (ProcessLookupError, PermissionError):
-        process.send_signal(number) if process.poll() is None else None
+        if process.poll() is None:
+            process.send_signal(number)

@@ -1,0 +1,60 @@
+from pathlib import Path
+
+import pytest
+
+from tfbuild import settings
+from tfbuild.errors import UsageError
+
+OPTIONS = {
+    "wheel": frozenset({"target", "engine", "pip_index"}),
+    "render": frozenset({"target", "pip_index"}),
+    "detect": frozenset({"json"}),
+}
+
+
+def project(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pyproject.toml").write_text(text)
+    return folder
+
+
+def test_the_nearest_table_upwards_is_read(tmp_path: Path) -> None:
+    project(tmp_path, '[tool.tfbuild]\nengine = "podman"')
+    project(tmp_path / "a", '[project]\nname = "other"')
+    found = settings.find(tmp_path / "a")
+    assert found.values == {"engine": "podman"}
+    assert found.path == tmp_path / "pyproject.toml"
+
+
+def test_no_table_means_no_settings(tmp_path: Path) -> None:
+    assert settings.find(project(tmp_path, "[tool.other]")).values == {}
+
+
+def test_a_key_reaches_every_command_that_has_the_option(tmp_path: Path) -> None:
+    found = settings.find(project(tmp_path, '[tool.tfbuild]\npip-index = "https://i/simple"'))
+    assert settings.default_map(found, OPTIONS) == {
+        "wheel": {"pip_index": "https://i/simple"},
+        "render": {"pip_index": "https://i/simple"},
+        "detect": {},
+    }
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_commands_own_table_wins(tmp_path: Path, order: int) -> None:
+    lines = ['[tool.tfbuild]\ntarget = "haswell"', '[tool.tfbuild.wheel]\ntarget = "skylake"']
+    found = settings.find(project(tmp_path, "\n".join(lines[:: -1 if order else 1])))
+    filled = settings.default_map(found, OPTIONS)
+    assert (filled["wheel"]["target"], filled["render"]["target"]) == ("skylake", "haswell")
+
+
+@pytest.mark.parametrize("text", ["engin = 'docker'", "[tool.tfbuild.wheel]\nengin = 'docker'"])
+def test_an_unknown_key_is_refused_with_the_nearest_name(tmp_path: Path, text: str) -> None:
+    found = settings.find(project(tmp_path, f"[tool.tfbuild]\n{text}"))
+    with pytest.raises(UsageError, match="unknown key") as caught:
+        settings.default_map(found, OPTIONS)
+    assert caught.value.do == "Did you mean 'engine'?"
+
+
+def test_broken_toml_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not valid TOML"):
+        settings.find(project(tmp_path, "[tool.tfbuild\n"))
