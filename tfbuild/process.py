@@ -4,6 +4,7 @@ Arguments are always a list, so no shell reads them. Secrets go into `env`, neve
 argument lists are visible to every user of the machine and are repeated in errors.
 """
 
+import contextlib
 import os
 import shlex
 import signal
@@ -109,16 +110,21 @@ def stream(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float | None = None,
+    input_text: str | None = None,
+    merge: bool = True,
     check: bool = True,
 ) -> Completed:
-    """Run a program and hand over each line of its output (stdout and stderr together) at once.
+    """Run a program and hand over each line of its output at once.
 
-    The result holds the last lines only. An interrupt stops the program and its children.
-    Errors as for `run`.
+    The lines are those of stdout and stderr together, or with `merge=False` of stdout alone. The
+    result holds the last lines only. An interrupt stops the program and its children.
+    Other arguments and errors as for `run`.
     """
     words = tuple(str(arg) for arg in args)
-    process = _start(words, cwd=cwd, env=env, merge=True, has_input=False)
+    process = _start(words, cwd=cwd, env=env, merge=merge, has_input=input_text is not None)
     last: deque[str] = deque(maxlen=LAST_LINES * 10)
+    errors: deque[str] = deque(maxlen=LAST_LINES * 10)
+    helpers = _serve(process, input_text, errors)
     expired = threading.Event()
 
     def expire() -> None:
@@ -141,8 +147,15 @@ def stream(
     finally:
         if timer is not None:
             timer.cancel()
+        for helper in helpers:
+            helper.join(_GRACE_SECONDS)
         cast("IO[str]", process.stdout).close()
-    done = Completed(args=words, exit_code=process.returncode, stdout="\n".join(last), stderr="")
+    done = Completed(
+        args=words,
+        exit_code=process.returncode,
+        stdout="\n".join(last),
+        stderr="\n".join(errors),
+    )
     if expired.is_set():
         raise ProcessError(
             f"{words[0]} did not finish within {timeout:g} s.",
@@ -175,6 +188,29 @@ def stop(process: subprocess.Popen[str]) -> None:
     except subprocess.TimeoutExpired:
         _kill(process, signal.SIGKILL)
         process.wait()
+
+
+def _serve(
+    process: "subprocess.Popen[str]", input_text: str | None, errors: deque[str]
+) -> list[threading.Thread]:
+    """Feed stdin and empty stderr in threads, so that no full pipe stops the program."""
+
+    def feed(pipe: IO[str], text: str) -> None:
+        with contextlib.suppress(BrokenPipeError), pipe:
+            pipe.write(text)
+
+    def empty(pipe: IO[str]) -> None:
+        with pipe:
+            errors.extend(line.rstrip("\r\n") for line in pipe)
+
+    threads = []
+    if process.stdin is not None and input_text is not None:
+        threads.append(threading.Thread(target=feed, args=(process.stdin, input_text), daemon=True))
+    if process.stderr is not None:
+        threads.append(threading.Thread(target=empty, args=(process.stderr,), daemon=True))
+    for thread in threads:
+        thread.start()
+    return threads
 
 
 def _start(

@@ -133,3 +133,18 @@ def test_env_replaces_the_environment() -> None:
     done = process.run(["/usr/bin/env"], env={"ONLY": "this", "PATH": os.environ["PATH"]})
     assert "ONLY=this" in done.stdout.splitlines()
     assert "HOME=" not in done.stdout
+
+
+def test_a_streamed_program_gets_input_and_keeps_stderr_apart() -> None:
+    # More than a pipe holds in each direction: none of them may wait for another.
+    code = "import sys; t = sys.stdin.read(); sys.stderr.write(t); print(len(t))"
+    lines: list[str] = []
+    text = "warning\n" * 40_000
+    done = process.stream(python(code), lines.append, input_text=text, merge=False)
+    assert lines == [str(len(text))]
+    assert set(done.stderr.splitlines()) == {"warning"}
+
+
+def test_a_streamed_program_may_ignore_its_input() -> None:
+    done = process.stream(python(""), print, input_text="x" * 1_000_000, merge=False)
+    assert done.ok
