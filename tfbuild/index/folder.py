@@ -1,0 +1,335 @@
+"""A static package index: plain files that any web server, bucket or `file://` URL can serve.
+
+    DIR/index.html                          for people: the roots
+    DIR/files/<wheel>                       every wheel, once
+    DIR/files/<wheel>.metadata              its METADATA (PEP 658), so that installers need not
+                                            fetch hundreds of megabytes to read dependencies
+    DIR/files/<wheel>.json                  how it was compiled, where that is known
+    DIR/<label>/simple/<project>/           the wheels of one label ("skylake")
+    DIR/unlabelled/simple/<project>/        wheels without a label
+    DIR/all/simple/<project>/               everything, for exact pins
+
+Labels do not order by speed: of 2.21.0+haswell and 2.21.0+skylake an installer takes the one that
+is last in the alphabet, on any CPU. So each label has a root of its own.
+
+Each page stands as `index.html` and, for servers that negotiate content, as `index.v1_json`
+(`application/vnd.pypi.simple.v1+json`). `files/` is the truth and pages are views of it: they are
+written last, each whole or not at all, so a publish that is killed leaves every page as it was,
+and the next one completes it. To withdraw a wheel, delete it there and publish another.
+"""
+
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from packaging.utils import NormalizedName
+
+from tfbuild import artifact
+from tfbuild.errors import PublishError, SaveError, UsageError, WheelError
+from tfbuild.index import links, pages, wheelfile
+from tfbuild.index.pages import Entry
+from tfbuild.index.wheelfile import WheelFile
+from tfbuild.progress import Progress
+from tfbuild.record import BuiltWheel, record_path
+
+ALL = "all"
+UNLABELLED = "unlabelled"
+RESERVED = frozenset({ALL, UNLABELLED, "files", "index.html"})
+JSON_PAGE = "index.v1_json"
+LOCK_SECONDS = 600.0
+_CHUNK = 2**20
+_MARK = '<meta name="generator" content="tfbuild">'
+
+
+def add(root: Path, wheel: WheelFile, progress: Progress) -> bool:
+    """Put a wheel into the index; return False when these very bytes were there already.
+
+    Raises:
+        PublishError: other bytes stand under this name, the label has the name of a fixed folder,
+            another process holds the index, or what was read back differs.
+        SaveError: the folder cannot be written, or the disk is full.
+    """
+    _check_place(root, wheel)
+    try:
+        record = _record(wheel)
+        with _locked(root, progress):
+            return _add(root, wheel, record, progress)
+    except OSError as error:
+        raise SaveError(
+            f"Cannot publish {wheel.filename} to {root}.",
+            why=f"{error.filename or root}: {error.strerror or error}",
+            do="Make the folder readable and writable for you, or choose another.",
+        ) from error
+
+
+def _add(root: Path, wheel: WheelFile, record: bytes | None, progress: Progress) -> bool:
+    files = root / "files"
+    for rest in files.glob(".*.part"):
+        rest.unlink()  # of a publish that was killed: nobody else writes while we hold the index
+    target = files / wheel.filename
+    new = not target.exists()
+    if new:
+        _copy(wheel, target, progress)
+    _verify(target, wheel)
+    _write_if_changed(metadata_path(target), wheel.metadata)
+    if record is not None:
+        _write_if_changed(record_path(target), record)
+    write_pages(root, wheel.project, known={wheel.filename: wheel})
+    _verify_page(root, wheel)
+    return new
+
+
+def root_name(wheel: WheelFile) -> str:
+    """Return the name of the root that lists the wheel, beside `all`."""
+    return wheel.label or UNLABELLED
+
+
+def simple(root: Path, name: str) -> Path:
+    """Return the folder of a root that installers are given."""
+    return root / name / "simple"
+
+
+def metadata_path(wheel: Path) -> Path:
+    """Return where a wheel's METADATA stands."""
+    return wheel.with_name(wheel.name + ".metadata")
+
+
+def write_pages(
+    root: Path, project: NormalizedName, *, known: dict[str, WheelFile] | None = None
+) -> None:
+    """Write every page on which the project appears, from what `files/` holds.
+
+    Args:
+        root: the index.
+        project: its normalised name.
+        known: wheels that were read a moment ago and need not be read again, by file name.
+
+    Raises:
+        SaveError: a page cannot be written.
+        WheelError: `files/` holds a damaged wheel of the project.
+    """
+    entries = _entries(root, project, known or {})
+    names = {entry.label or UNLABELLED for entry in entries} | set(_roots(root, project))
+    for name in (*sorted(names - {ALL}), ALL):
+        listed = [e for e in entries if name in {ALL, e.label or UNLABELLED}]
+        place = simple(root, name)
+        _write_pair(
+            place / project,
+            html=pages.project_html(project, listed),
+            json=pages.project_json(project, listed),
+        )
+        projects = _projects(place)
+        _write_pair(place, html=pages.projects_html(projects), json=pages.projects_json(projects))
+    _write_front_page(root)
+
+
+def _check_place(root: Path, wheel: WheelFile) -> None:
+    if root.exists() and not root.is_dir():
+        raise UsageError(f"{root} is a file, not a folder.", do="Give --index a folder or a URL.")
+    if wheel.label in RESERVED:
+        raise PublishError(
+            f"{wheel.filename} cannot be published to a folder.",
+            why=f"Its label {wheel.label!r} is the name of a fixed part of the index.",
+            do="Give the wheel another label.",
+        )
+
+
+def _record(wheel: WheelFile) -> bytes | None:
+    """Return the record beside the wheel; None if there is none or the JSON is something else's."""
+    path = record_path(wheel.path)
+    if not path.is_file():
+        return None
+    data = path.read_bytes()
+    try:
+        fields: Any = msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise WheelError(f"The record {path} is not JSON.", why=str(error)) from error
+    if not isinstance(fields, dict) or fields.get("schema") != BuiltWheel.SCHEMA:
+        return None
+    if fields.get("sha256") != wheel.sha256:
+        raise WheelError(
+            f"The record {path} describes another wheel.",
+            why=f"It says sha256 {fields.get('sha256')}; the wheel has {wheel.sha256}.",
+            do="Remove the record, or bring the wheel that it describes.",
+        )
+    return data
+
+
+@contextmanager
+def _locked(root: Path, progress: Progress) -> Iterator[None]:
+    """Hold the index; the system lets go of it when this process ends, however it ends."""
+    path = root / ".lock"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise SaveError(
+            f"Cannot write to the index {root}.",
+            why=error.strerror or str(error),
+            do="Choose another place, or make this one writable.",
+        ) from error
+    try:
+        _wait(handle, root, progress)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _wait(handle: int, root: Path, progress: Progress) -> None:
+    deadline = time.monotonic() + LOCK_SECONDS
+    told = False
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise PublishError(
+                    f"The index {root} is in use.",
+                    why=f"Another publish has held it for {LOCK_SECONDS:g} s.",
+                    do="Try again when that one has ended.",
+                ) from None
+            if not told:
+                progress.note(f"Another publish is at work in {root}; waiting for it.")
+            told = True
+            time.sleep(0.1)
+        else:
+            return
+
+
+def _copy(wheel: WheelFile, target: Path, progress: Progress) -> None:
+    total = max(1, wheel.size // _CHUNK)
+    progress.phase(f"Copying {wheel.filename} (MiB)", total)
+    with wheel.path.open("rb") as source, artifact.writing(target) as file:
+        for done, chunk in enumerate(iter(lambda: source.read(_CHUNK), b""), start=1):
+            file.write(chunk)
+            progress.step(min(done, total))
+
+
+def _verify(target: Path, wheel: WheelFile) -> None:
+    """Read the file back and compare; a fresh copy comes from the disk, not from memory."""
+    with target.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != wheel.sha256:
+        raise refused(wheel, found, str(target.parent))
+
+
+def _verify_page(root: Path, wheel: WheelFile) -> None:
+    for name in (root_name(wheel), ALL):
+        page = simple(root, name) / wheel.project / "index.html"
+        text = page.read_text(encoding="utf-8")
+        link = links.find(links.parse(text, url=page.absolute().as_uri()), wheel.filename)
+        if link is None or link.sha256 != wheel.sha256:
+            raise PublishError(
+                f"{page} does not list {wheel.filename} as it was published.",
+                why="Something else writes to this index at the same time.",
+            )
+
+
+def refused(wheel: WheelFile, found: str, place: str) -> PublishError:
+    """Return the error for other bytes under a wheel's name."""
+    return PublishError(
+        f"{place} holds another {wheel.filename}.",
+        why=f"There it has sha256 {found}; {wheel.path} has {wheel.sha256}. A published file never "
+        "changes: installers and lock files remember its digest.",
+        do="Publish under another version or label, or remove the file there first if nobody "
+        "can have installed it.",
+    )
+
+
+def _entries(root: Path, project: NormalizedName, known: dict[str, WheelFile]) -> list[Entry]:
+    remembered = _remembered(root, project)
+    entries = []
+    for path in (root / "files").glob("*.whl"):
+        try:
+            name, _ = wheelfile.parse_name(path.name)
+        except WheelError:
+            continue  # not put there by us
+        if name == project:
+            entries.append(_entry(path, known.get(path.name), remembered.get(path.name)))
+    return sorted(entries, key=lambda entry: (entry.version, entry.filename))
+
+
+def _entry(path: Path, wheel: WheelFile | None, remembered: "_File | None") -> Entry:
+    """Describe one file; only a file that no page knows yet is read from end to end."""
+    status = path.stat()
+    metadata = metadata_path(path)
+    if wheel is None and (
+        remembered is None or remembered.size != status.st_size or not metadata.exists()
+    ):
+        wheel = wheelfile.read(path)
+    if wheel is not None:
+        _write_if_changed(metadata, wheel.metadata)
+        sha256, python, inner = wheel.sha256, wheel.requires_python, wheel.metadata_sha256
+    else:
+        if remembered is None:
+            raise AssertionError
+        sha256, python = remembered.hashes["sha256"], remembered.requires_python
+        inner = artifact.sha256(metadata)
+    return Entry(
+        filename=path.name,
+        version=wheelfile.parse_name(path.name)[1],
+        sha256=sha256,
+        size=status.st_size,
+        requires_python=python,
+        metadata_sha256=inner,
+        uploaded=datetime.fromtimestamp(status.st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        url=pages.relative_url("../../../files/", path.name),
+    )
+
+
+class _File(msgspec.Struct, rename="kebab"):
+    filename: str
+    hashes: dict[str, str]
+    size: int
+    requires_python: str | None = None
+
+
+class _Page(msgspec.Struct):
+    files: list[_File]
+
+
+def _remembered(root: Path, project: NormalizedName) -> dict[str, _File]:
+    """Return what the project's JSON page says, so that big wheels need not be read again."""
+    try:
+        text = (simple(root, ALL) / project / JSON_PAGE).read_bytes()
+        page = msgspec.json.decode(text, type=_Page)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return {}  # the wheels themselves say it again
+    return {file.filename: file for file in page.files if file.hashes.get("sha256")}
+
+
+def _roots(root: Path, project: str | None = None) -> list[str]:
+    """Return the roots that exist, or those of them that list the project."""
+    inner = f"{project}/index.html" if project else "index.html"
+    return sorted(page.relative_to(root).parts[0] for page in root.glob(f"*/simple/{inner}"))
+
+
+def _projects(place: Path) -> list[str]:
+    return sorted(page.parent.name for page in place.glob("*/index.html"))
+
+
+def _write_pair(folder: Path, *, html: str, json: str) -> None:
+    _write_if_changed(folder / JSON_PAGE, json.encode())
+    _write_if_changed(folder / "index.html", html.encode())
+
+
+def _write_front_page(root: Path) -> None:
+    """Write the page for people, unless somebody has put a page of their own there."""
+    page = root / "index.html"
+    if page.exists() and _MARK not in page.read_text(encoding="utf-8", errors="replace"):
+        return
+    roots = {name: _projects(simple(root, name)) for name in _roots(root)}
+    _write_if_changed(page, pages.roots_html(roots).encode())
+
+
+def _write_if_changed(path: Path, data: bytes) -> None:
+    if not path.exists() or path.read_bytes() != data:
+        artifact.write_bytes(path, data)
