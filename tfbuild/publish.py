@@ -1,13 +1,15 @@
 """Puts wheels where pip and uv find them, and proves by reading back that they arrived."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
 from tfbuild.errors import TfbuildError
-from tfbuild.index import folder, wheelfile
+from tfbuild.index import address, folder, wheelfile
+from tfbuild.index.address import Server
+from tfbuild.index.credentials import Credentials
 from tfbuild.index.wheelfile import WheelFile
 from tfbuild.progress import Progress, Silent
 
@@ -43,9 +45,10 @@ class Receipt:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """One wheel that could not be published, with the fields of its error."""
+    """One wheel that could not be published, with the parts of its error."""
 
     file: str
+    """The path, as it was given."""
     what: str
     why: str
     do: str
@@ -54,7 +57,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """What became of all wheels of one call, in its order."""
+    """What became of every wheel of one call, in its order."""
 
     SCHEMA: ClassVar[str] = "tfbuild.publication"
     VERSION: ClassVar[int] = 1
@@ -65,53 +68,139 @@ class Publication:
 
 
 def publish(
-    wheels: Sequence[Path], index: str | Path, *, progress: Progress | None = None
+    wheels: Sequence[Path],
+    index: str | Path,
+    *,
+    simple_url: str | None = None,
+    credentials: Credentials | None = None,
+    allow_http: bool = False,
+    progress: Progress | None = None,
 ) -> list[Receipt]:
-    """Publish wheels, and raise the first error after every wheel has been tried.
+    """Publish wheels; one that fails is raised after all others were tried.
 
     Args:
-        wheels: wheel files; the record `<wheel>.json` beside one goes along to a folder.
+        wheels: wheel files. The record `<wheel>.json` beside one goes along to a folder.
         index: a folder, or the http(s) URL that takes uploads.
+        simple_url: where the server's simple index is, if that cannot be derived from `index`.
+        credentials: for a server; None looks at the environment, netrc and keyring.
+        allow_http: talk plain http to another machine.
         progress: is told what goes on.
 
     Raises:
-        UsageError: a wheel does not exist.
+        UsageError: the index or a wheel does not exist or does not fit.
         WheelError: a file is not a wheel, or not what its name says.
         PublishError: the index refused a wheel, holds another of its name, or gave back
             something else.
-        SaveError: the folder cannot be written.
+        SaveError: the folder cannot be written, or the disk is full.
     """
-    receipts: list[Receipt] = []
-    errors: list[TfbuildError] = []
-    for path in wheels:
-        try:
-            receipts.append(_to_folder(path, Path(index), progress or Silent()))
-        except TfbuildError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
-    return receipts
+    outcomes = _attempt(
+        wheels,
+        _door(str(index), simple_url, credentials, progress or Silent(), allow_http=allow_http),
+    )
+    for _, outcome in outcomes:
+        if isinstance(outcome, TfbuildError):
+            raise outcome
+    return [outcome for _, outcome in outcomes if isinstance(outcome, Receipt)]
 
 
-def _to_folder(path: Path, root: Path, progress: Progress) -> Receipt:
-    wheel = wheelfile.read(path)
-    new = folder.add(root, wheel, progress)
-    return _receipt(
-        wheel,
-        str(root),
-        new=new,
-        url=(root / "files" / wheel.filename).absolute().as_uri(),
-        simple_url=folder.simple(root, folder.root_name(wheel)).absolute().as_uri() + "/",
+def attempt(
+    wheels: Sequence[Path],
+    index: str | Path,
+    *,
+    simple_url: str | None = None,
+    credentials: Credentials | None = None,
+    allow_http: bool = False,
+    progress: Progress | None = None,
+) -> Publication:
+    """Publish wheels and return receipts and failures alike; arguments as `publish`.
+
+    Raises:
+        UsageError: the index does not fit. Nothing was tried.
+    """
+    door = _door(str(index), simple_url, credentials, progress or Silent(), allow_http=allow_http)
+    outcomes = _attempt(wheels, door)
+    return Publication(
+        index=str(index),
+        receipts=tuple(outcome for _, outcome in outcomes if isinstance(outcome, Receipt)),
+        failures=tuple(
+            _failure(path, outcome)
+            for path, outcome in outcomes
+            if isinstance(outcome, TfbuildError)
+        ),
     )
 
 
-def _receipt(wheel: WheelFile, index: str, *, new: bool, url: str, simple_url: str) -> Receipt:
+_Door = Callable[[WheelFile], Receipt]
+
+
+def _attempt(wheels: Sequence[Path], door: _Door) -> list[tuple[Path, Receipt | TfbuildError]]:
+    outcomes: list[tuple[Path, Receipt | TfbuildError]] = []
+    for path in wheels:
+        try:
+            outcomes.append((path, door(wheelfile.read(path))))
+        except TfbuildError as error:
+            outcomes.append((path, error))
+    return outcomes
+
+
+def _door(
+    index: str,
+    simple_url: str | None,
+    credentials: Credentials | None,
+    progress: Progress,
+    *,
+    allow_http: bool,
+) -> _Door:
+    """Return what publishes one wheel to the index."""
+    place = address.parse(index, simple_url=simple_url, allow_http=allow_http)
+    if isinstance(place, Path):
+        return lambda wheel: _to_folder(wheel, index, place, progress)
+    from tfbuild.index.credentials import find
+
+    known = credentials or find(place.upload_url)
+    return lambda wheel: _to_server(wheel, index, place, known, progress)
+
+
+def _to_folder(wheel: WheelFile, index: str, root: Path, progress: Progress) -> Receipt:
+    new = folder.add(root, wheel, progress)
+    simple = folder.simple(root, folder.root_name(wheel))
     return Receipt(
         index=index,
         file=wheel.filename,
         requirement=wheel.requirement,
         sha256=wheel.sha256,
-        action=Action.UPLOADED if new else Action.ALREADY_THERE,
+        action=_action(new=new),
+        url=(root / "files" / wheel.filename).absolute().as_uri(),
+        simple_url=simple.absolute().as_uri() + "/",
+    )
+
+
+def _to_server(
+    wheel: WheelFile,
+    index: str,
+    place: Server,
+    credentials: Credentials | None,
+    progress: Progress,
+) -> Receipt:
+    from tfbuild.index import server
+
+    new, url, simple_url = server.add(place, wheel, credentials, progress)
+    return Receipt(
+        index=index,
+        file=wheel.filename,
+        requirement=wheel.requirement,
+        sha256=wheel.sha256,
+        action=_action(new=new),
         url=url,
         simple_url=simple_url,
+    )
+
+
+def _action(*, new: bool) -> Action:
+    return Action.UPLOADED if new else Action.ALREADY_THERE
+
+
+def _failure(path: Path, error: TfbuildError) -> Failure:
+    return Failure(
+        file=str(path), what=error.what, why=error.why, do=error.do, exit_code=error.exit_code
     )
