@@ -77,7 +77,7 @@ def _add(root: Path, wheel: WheelFile, record: bytes | None, progress: Progress)
     new = not target.exists()
     if new:
         _copy(wheel, target, progress)
-    _verify(target, wheel)
+    _verify(target, wheel, new=new)
     _write_if_changed(metadata_path(target), wheel.metadata)
     if record is not None:
         _write_if_changed(record_path(target), record)
@@ -151,7 +151,7 @@ def _record(wheel: WheelFile) -> bytes | None:
         fields: Any = msgspec.json.decode(data)
     except msgspec.DecodeError as error:
         raise WheelError(f"The record {path} is not JSON.", why=str(error)) from error
-    if not isinstance(fields, dict) or fields.get("schema") != BuiltWheel.SCHEMA:
+    if not isinstance(fields, dict) or not _is_record(fields.get("schema")):
         return None
     if fields.get("sha256") != wheel.sha256:
         raise WheelError(
@@ -160,6 +160,10 @@ def _record(wheel: WheelFile) -> bytes | None:
             do="Remove the record, or bring the wheel that it describes.",
         )
     return data
+
+
+def _is_record(schema: object) -> bool:
+    return isinstance(schema, str) and schema.partition("/")[0] == BuiltWheel.SCHEMA
 
 
 @contextmanager
@@ -212,13 +216,22 @@ def _copy(wheel: WheelFile, target: Path, progress: Progress) -> None:
             progress.step(min(done, total))
 
 
-def _verify(target: Path, wheel: WheelFile) -> None:
+def _verify(target: Path, wheel: WheelFile, *, new: bool) -> None:
     """Read the file back and compare; a fresh copy comes from the disk, not from memory."""
     with target.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != wheel.sha256:
+    if found == wheel.sha256:
+        return
+    if not new:
         raise refused(wheel, found, str(target.parent))
+    target.unlink()
+    raise PublishError(
+        f"{target} is not what was written.",
+        why=f"It reads back with sha256 {found}; {wheel.path} had {wheel.sha256}. The wheel "
+        "changed during the copy, or the disk is failing.",
+        do="Nothing was listed. Run the same command again, or choose another disk.",
+    )
 
 
 def _verify_page(root: Path, wheel: WheelFile) -> None:

@@ -21,6 +21,8 @@ LISTED_SECONDS = 30.0
 _POLL_SECONDS = 0.5
 _PYPI = frozenset({"pypi.org", "upload.pypi.org", "test.pypi.org", "pypi.python.org"})
 _STATUS = re.compile(r"HTTPError: (\d{3})")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_SAID = 2000
 _MAYBE_THERE = frozenset({400, 409})
 
 
@@ -100,9 +102,7 @@ def _failure(
     error: process.ProcessError,
     status: int | None,
 ) -> PublishError:
-    said = "\n".join(line for line in _output(error).splitlines() if line.strip())[-2000:]
-    if credentials is not None:
-        said = said.replace(credentials.password, "***")
+    said = _said(_output(error), credentials)
     if status in {401, 403}:
         return credentials_refused(server.upload_url, status, credentials, said)
     advice = "The wheel is untouched; run the same command again when the cause is gone."
@@ -111,6 +111,15 @@ def _failure(
     if status == 413:  # noqa: PLR2004 - Content Too Large
         advice = "Raise the server's limit for request bodies (nginx: client_max_body_size)."
     return PublishError(f"{server.upload_url} did not take {wheel.filename}.", why=said, do=advice)
+
+
+def _said(output: str, credentials: Credentials | None) -> str:
+    """Return twine's error alone: no colours, no control characters of a server's, no secret."""
+    lines = [_COLOUR.sub("", line).strip() for line in output.splitlines()]
+    start = next((i for i, line in enumerate(lines) if line.startswith("ERROR")), 0)
+    kept = [line.removeprefix("ERROR").strip() for line in lines[start:] if line]
+    text = "\n".join("".join(c for c in line if c.isprintable()) for line in kept)[-_SAID:]
+    return text.replace(credentials.password, "***") if credentials else text
 
 
 def _wait_until_listed(server: Server, wheel: WheelFile, client: Client) -> tuple[str, Link]:

@@ -13,6 +13,7 @@ from packaging.utils import (
     InvalidWheelFilename,
     NormalizedName,
     canonicalize_name,
+    is_normalized_name,
     parse_wheel_filename,
 )
 from packaging.version import InvalidVersion, Version
@@ -83,6 +84,8 @@ def parse_name(filename: str) -> tuple[NormalizedName, Version]:
         project, version, _, _ = parse_wheel_filename(filename)
     except (InvalidWheelFilename, InvalidVersion) as error:
         raise WheelError(f"{filename!r} is not the name of a wheel.", why=str(error)) from error
+    if not is_normalized_name(project):
+        raise WheelError(f"{filename!r} is not the name of a wheel.", why=f"Project {project!r}.")
     return project, version
 
 
