@@ -1,0 +1,93 @@
+"""Speaks the worker's protocol without TensorFlow.
+
+It behaves as `behaviour.json` beside the interpreter (a link) says:
+seconds: {architecture: seconds for one timed epoch}, else 1.0 for each;
+at: the architecture before which the trouble comes ("" for before the import);
+trouble: a signal's name, "hang", "exit", "error", or text to say on stdout;
+stderr: text to write there first; first_loss, data, tensorflow: as reported.
+Each process adds a line to `log.jsonl` there: its request and what the environment looked like.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+HOME = Path(sys.executable).parent
+BEHAVIOUR = HOME / "behaviour.json"
+
+
+def tell(event: str, **fields: object) -> None:
+    sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
+    sys.stdout.flush()
+
+
+def trouble(behaviour: dict[str, object]) -> None:
+    kind = str(behaviour["trouble"])
+    if kind.startswith("SIG"):
+        os.kill(os.getpid(), signal.Signals[kind])
+        time.sleep(60)
+    elif kind == "hang":
+        time.sleep(600)
+    elif kind == "exit":
+        sys.exit(3)
+    elif kind == "error":
+        tell("error", architecture=None, message="ImportError: no module named 'tensorflow'")
+        sys.exit(1)
+    elif kind == "leave":
+        sys.exit(0)
+    else:
+        sys.stdout.write(kind + "\n")
+        sys.stdout.flush()
+
+
+def main() -> None:
+    request = json.loads(sys.stdin.read())
+    behaviour = json.loads(BEHAVIOUR.read_text()) if BEHAVIOUR.exists() else {}
+    with (HOME.parent / "log.jsonl").open("a") as log:
+        entry = {"name": HOME.name, "pid": os.getpid(), "request": request}
+        log.write(json.dumps({**entry, "environ": dict(os.environ)}) + "\n")
+    sys.stderr.write(behaviour.get("stderr", ""))
+    sys.stderr.flush()
+    if behaviour.get("at") == "":
+        trouble(behaviour)
+    tell(
+        "environment",
+        python="3.10.1",
+        tensorflow=behaviour.get("tensorflow", "2.8.4"),
+        keras="2.8.0",
+        numpy="1.26.4",
+        onednn=False,
+        intra_threads=request["threads"],
+        inter_threads=request["threads"],
+        cpu_features_built=None,
+    )
+    for name in request["architectures"]:
+        tell("start", architecture=name)
+        if behaviour.get("at") == name:
+            trouble(behaviour)
+        seconds = behaviour.get("seconds", {}).get(name, 1.0)
+        tell(
+            "sample",
+            architecture=name,
+            data=behaviour.get("data", "generated"),
+            parameters=1_000,
+            epoch_seconds=[seconds, seconds],
+            train_samples=600,
+            validation_samples=100,
+            batch_size=128,
+            steps_per_epoch=5,
+            full_train_samples=60_000,
+            full_validation_samples=10_000,
+            full_epochs=20,
+            warmup_seconds=0.5,
+            prepare_seconds=0.1,
+            losses=[1.0, float("nan")],
+            first_loss=behaviour.get("first_loss", 2.5),
+        )
+    tell("done", peak_rss_bytes=123_456)
+
+
+main()

@@ -1,0 +1,206 @@
+"""What a benchmark is asked to do, and everything it saw."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar
+
+from tfbuild import stats
+from tfbuild.machine import Load, Machine
+
+ARCHITECTURES = (
+    "mnist_mlp",
+    "mnist_cnn",
+    "cifar10_cnn",
+    "imdb_fasttext",
+    "imdb_bidirectional_lstm",
+    "lstm_text_generation",
+)
+
+
+class Scale(StrEnum):
+    """How much of the study's workload one process trains. Shapes are the same in all three."""
+
+    SMOKE = "smoke"
+    QUICK = "quick"
+    FULL = "full"
+
+
+class DataMode(StrEnum):
+    """Which data the models learn from."""
+
+    AUTO = "auto"
+    REAL = "real"
+    GENERATED = "generated"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A benchmark before it runs."""
+
+    rounds: int
+    """In each, every environment gets one fresh process."""
+    scale: Scale
+    architectures: tuple[str, ...]
+    seed: int
+    """Decides all orders; round r (from 0) trains with seed + r, the same in each environment."""
+    threads: int
+    data: DataMode = DataMode.AUTO
+    timeout: float | None = None
+    """Seconds for one process; None waits for ever."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One architecture, trained in one process. Warm-up is not part of `epoch_seconds`."""
+
+    architecture: str
+    data: str
+    """"real" or "generated"."""
+    parameters: int
+    epoch_seconds: tuple[float, ...]
+    """Of each timed epoch at this scale, validation included as in the study."""
+    train_samples: int
+    """Of one timed epoch, as `validation_samples`."""
+    validation_samples: int
+    batch_size: int
+    steps_per_epoch: int
+    full_train_samples: int
+    """Of one epoch of the study, as `full_validation_samples`."""
+    full_validation_samples: int
+    full_epochs: int
+    warmup_seconds: float
+    prepare_seconds: float
+    losses: tuple[float | None, ...]
+    """Mean training loss of each timed epoch; None where it is not a finite number."""
+    first_loss: float | None
+
+    @property
+    def study_epoch_seconds(self) -> float:
+        """Seconds for one epoch of the study: the one number that stands for this process.
+
+        Mean seconds of a timed epoch, divided by the samples seen in it (training and validation)
+        and multiplied by those of the study's epoch. So it does not depend on the scale, as long
+        as the scale keeps the share of validation.
+        """
+        seen = self.train_samples + self.validation_samples
+        full = self.full_train_samples + self.full_validation_samples
+        return stats.mean(self.epoch_seconds) / seen * full
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """An environment under measurement: what was asked for, and what its libraries say."""
+
+    spec: str
+    description: str
+    distribution: str
+    version: str
+    tensorflow: str
+    python: str
+    keras: str
+    numpy: str
+    onednn: bool | None
+    intra_threads: int
+    inter_threads: int
+    cpu_features_built: str | None
+    wheel_sha256: str | None
+    packages: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One fresh process: its place in the order, its samples in the order trained, its trouble."""
+
+    subject: int
+    """Index into the suite's subjects."""
+    round: int
+    position: int
+    """Place within the round; the order is drawn anew for each round."""
+    seed: int
+    started_at: datetime
+    seconds: float
+    """Wall-clock time of the whole process."""
+    cpu_seconds: float | None
+    involuntary_switches: int | None
+    """How often the kernel took the CPU away from it."""
+    peak_rss_bytes: int | None
+    before: Load
+    after: Load
+    samples: tuple[Sample, ...]
+
+    def sample(self, architecture: str) -> Sample:
+        """Return the sample of one architecture."""
+        return next(each for each in self.samples if each.architecture == architecture)
+
+    @property
+    def others_cpus(self) -> float | None:
+        """Mean number of CPUs that everything else on the machine used meanwhile, steal included.
+
+        The load average cannot tell this: it still counts the process before.
+        """
+        counters = (self.before.busy_seconds, self.after.busy_seconds, self.cpu_seconds)
+        before, after, own = counters
+        if before is None or after is None or own is None or self.seconds <= 0:
+            return None
+        stolen = (self.after.steal_seconds or 0) - (self.before.steal_seconds or 0)
+        return max(0.0, after - before - own + stolen) / self.seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """One session of measurement: every sample of every process, and what is needed to judge it."""
+
+    SCHEMA: ClassVar[str] = "tfbuild.suite"
+    VERSION: ClassVar[int] = 1
+
+    tfbuild: str
+    started_at: datetime
+    finished_at: datetime | None
+    """None while rounds are missing: the session was interrupted, or failed."""
+    plan: Plan
+    machine: Machine
+    settings: dict[str, str]
+    """Variables that were set alike in each process's environment."""
+    subjects: tuple[Subject, ...]
+    runs: tuple[Run, ...]
+
+    @property
+    def rounds(self) -> int:
+        """Finished rounds."""
+        return len(self.runs) // len(self.subjects)
+
+    def of(self, subject: int) -> tuple[Run, ...]:
+        """Return the runs of one subject in the order of the rounds."""
+        return tuple(each for each in self.runs if each.subject == subject)
+
+    def seconds(self, subject: int, architecture: str) -> tuple[float, ...]:
+        """Return one number a round: seconds for one epoch of the study."""
+        return tuple(each.sample(architecture).study_epoch_seconds for each in self.of(subject))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One environment of one session: what can stand on one side of a comparison."""
+
+    suite: Suite
+    subject: int
+
+    @property
+    def who(self) -> Subject:
+        """What was measured."""
+        return self.suite.subjects[self.subject]
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Its processes."""
+        return self.suite.of(self.subject)
+
+    def seconds(self, architecture: str) -> tuple[float, ...]:
+        """Return one number a round."""
+        return self.suite.seconds(self.subject, architecture)
+
+    def data(self, architecture: str) -> str:
+        """Return "real", "generated" or "mixed"."""
+        kinds = {run.sample(architecture).data for run in self.runs}
+        return kinds.pop() if len(kinds) == 1 else "mixed"

@@ -1,0 +1,176 @@
+"""From samples to claims: who is faster, by how much, how sure, and against 2017.
+
+Works on saved suites alone; it neither knows nor cares how they were measured. All times are
+seconds for one epoch of the study (`Sample.study_epoch_seconds`), so that the scale of the
+measurement and the figures of 2017 meet in one unit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tfbuild import concerns, reference, stats
+from tfbuild.bench.suite import Scale, Side, Subject
+from tfbuild.concerns import Concern
+from tfbuild.errors import NothingToDoError, UsageError
+from tfbuild.stats import Estimate, Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Times:
+    """Seconds for one epoch of the study, now and in 2017."""
+
+    architecture: str
+    seconds: float
+    """Geometric mean over the rounds."""
+    k80_2017: float
+    cpu_pip_2017: float
+    """8 vCPU, the prebuilt wheel."""
+    cpu_compiled_2017: float
+    """8 vCPU, compiled with AVX2 and FMA."""
+    data: str
+
+    @property
+    def of_k80(self) -> float:
+        """How many times as long as the K80 it takes: less than 1 is faster than the K80."""
+        return self.seconds / self.k80_2017
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One architecture, baseline against candidate."""
+
+    architecture: str
+    baseline: Times
+    candidate: Times
+    speedup: Estimate
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """One candidate against the baseline."""
+
+    candidate: Subject
+    rows: tuple[Row, ...]
+    overall: Estimate
+    """Geometric mean over the architectures; its interval is over the rounds."""
+    overall_verdict: Verdict
+    concerns: tuple[Concern, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A baseline and what was set against it."""
+
+    SCHEMA: ClassVar[str] = "tfbuild.comparison"
+    VERSION: ClassVar[int] = 1
+
+    baseline: Subject
+    scale: Scale
+    noise: float
+    contrasts: tuple[Contrast, ...]
+    notes: tuple[str, ...] = ()
+    """What the user must know besides, such as which wheel stands in for another."""
+    samples: tuple[str, ...] = ()
+    """Names of the files that hold the samples."""
+
+
+def times(side: Side) -> tuple[Times, ...]:
+    """Return the times of one environment, in the order of the plan.
+
+    Raises:
+        NothingToDoError: no round of its session is finished.
+    """
+    if not side.runs:
+        raise NothingToDoError(f"No round of {side.who.spec} is finished.")
+    return tuple(
+        Times(
+            architecture=name,
+            seconds=stats.geometric_mean(side.seconds(name)),
+            k80_2017=reference.epoch_seconds(name, reference.GPU),
+            cpu_pip_2017=reference.epoch_seconds(name, reference.CPU_PIP),
+            cpu_compiled_2017=reference.epoch_seconds(name, reference.CPU_COMPILED),
+            data=side.data(name),
+        )
+        for name in side.suite.plan.architectures
+    )
+
+
+def compare(
+    baseline: Side,
+    candidates: Sequence[Side],
+    *,
+    noise: float = stats.NOISE,
+    notes: Sequence[str] = (),
+    samples: Sequence[str] = (),
+) -> Comparison:
+    """Compare each candidate with the baseline.
+
+    Sides of one suite are paired by round. Sides of different suites share no rounds: the
+    interval is then Welch's, which knows nothing of what changed between the sessions.
+
+    Raises:
+        UsageError: scales or architectures differ.
+        NothingToDoError: a side has no finished round.
+    """
+    return Comparison(
+        baseline=baseline.who,
+        scale=baseline.suite.plan.scale,
+        noise=noise,
+        contrasts=tuple(_contrast(baseline, each, noise) for each in candidates),
+        notes=tuple(notes),
+        samples=tuple(samples),
+    )
+
+
+def _contrast(baseline: Side, candidate: Side, noise: float) -> Contrast:
+    _check(baseline, candidate)
+    is_paired = baseline.suite == candidate.suite
+    estimate = stats.paired if is_paired else stats.unpaired
+    then, now = times(baseline), times(candidate)
+    by_name = {each.architecture: each for each in now}
+    rows = []
+    for old in then:
+        name = old.architecture
+        speedup = estimate(baseline.seconds(name), candidate.seconds(name))
+        rows.append(
+            Row(
+                architecture=name,
+                baseline=old,
+                candidate=by_name[name],
+                speedup=speedup,
+                verdict=stats.verdict(speedup, noise),
+            )
+        )
+    overall = estimate(_over_architectures(baseline), _over_architectures(candidate))
+    return Contrast(
+        candidate=candidate.who,
+        rows=tuple(rows),
+        overall=overall,
+        overall_verdict=stats.verdict(overall, noise),
+        concerns=tuple(concerns.about(baseline, candidate, is_paired=is_paired)),
+    )
+
+
+def _over_architectures(side: Side) -> list[float]:
+    """One number a round: the geometric mean of the architectures' seconds."""
+    columns = [side.seconds(name) for name in side.suite.plan.architectures]
+    return [stats.geometric_mean(values) for values in zip(*columns, strict=True)]
+
+
+def _check(baseline: Side, candidate: Side) -> None:
+    a, b = baseline.suite.plan, candidate.suite.plan
+    if a.scale != b.scale:
+        raise UsageError(
+            f"{baseline.who.spec} was measured at scale {a.scale}, "
+            f"{candidate.who.spec} at {b.scale}.",
+            why="Shorter epochs pay more for starting and ending each, so they do not compare.",
+            do="Measure both at the same --scale.",
+        )
+    if set(a.architectures) != set(b.architectures):
+        raise UsageError(
+            f"{baseline.who.spec} and {candidate.who.spec} trained different architectures.",
+            why=f"{', '.join(a.architectures)} against {', '.join(b.architectures)}.",
+            do="Measure both with the same --architectures.",
+        )
