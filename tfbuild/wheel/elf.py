@@ -6,7 +6,6 @@ wheels that nobody has vouched for, so each table must lie inside the file.
 
 import os
 import struct
-from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,6 +56,8 @@ class Region:
     """In the file."""
     address: int
     size: int
+    code: int
+    """Bytes that the symbol claims for itself; what follows until the next one is padding."""
     is_data: bool
     """A symbol says that these bytes are data among the code, such as a table of constants."""
 
@@ -153,29 +154,29 @@ def _executable(elf: Any) -> list[tuple[int, int, int]]:  # noqa: ANN401
     ]
 
 
-def _symbols(elf: Any, size: int) -> tuple[list[int], list[tuple[int, int]]]:  # noqa: ANN401
-    """Return where code begins, and where data lie (address, size); both sorted.
+def _symbols(elf: Any, size: int) -> tuple[dict[int, int], dict[int, int]]:  # noqa: ANN401
+    """Return code and data symbols: address -> size (0 where the symbol does not tell).
 
     TensorFlow has half a million symbols, so the table is unpacked at once and by hand.
     """
     order = "<" if elf.little_endian else ">"
     # The two classes hold the same six fields in a different order; see `_reordered`.
     layout = f"{order}IBBHQQ" if elf.elfclass == 64 else f"{order}IIIBBH"  # noqa: PLR2004
-    code: set[int] = set()
-    data: set[tuple[int, int]] = set()
+    step = struct.calcsize(layout)
+    code: dict[int, int] = {}
+    data: dict[int, int] = {}
     for section in elf.iter_sections():
         if section["sh_type"] not in {"SHT_SYMTAB", "SHT_DYNSYM"} or section["sh_size"] > size:
             continue
         table = section.data()
-        table = table[: len(table) // struct.calcsize(layout) * struct.calcsize(layout)]
-        for row in struct.iter_unpack(layout, table):
+        for row in struct.iter_unpack(layout, table[: len(table) // step * step]):
             _, info, _, index, value, length = row if layout.endswith("Q") else _reordered(row)
             kind = info & 0xF
             if index and kind in {_NOTYPE, _FUNC, _IFUNC}:
-                code.add(value)
+                code[value] = max(length, code.get(value, 0))
             elif index and kind == _OBJECT and length:
-                data.add((value, length))
-    return sorted(code), sorted(data)
+                data[value] = max(length, data.get(value, 0))
+    return code, data
 
 
 def _reordered(row: tuple[int, ...]) -> tuple[int, int, int, int, int, int]:
@@ -184,22 +185,19 @@ def _reordered(row: tuple[int, ...]) -> tuple[int, int, int, int, int, int]:
 
 
 def _split(
-    address: int, offset: int, size: int, code: list[int], data: list[tuple[int, int]]
+    address: int, offset: int, size: int, code: dict[int, int], data: dict[int, int]
 ) -> Iterator[Region]:
     end = address + size
-    inside = data[bisect_left(data, (address, 0)) : bisect_left(data, (end, 0))]
-    starts = {address, *code[bisect_left(code, address) : bisect_left(code, end)]}
-    ends: dict[int, int] = {}
-    for start, length in inside:
-        ends[start] = min(start + length, end)
-        starts.update((start, ends[start]))
-    ordered = [*sorted(start for start in starts if start < end), end]
+    ends = {start: start + data[start] for start in data if address <= start < end}
+    starts = {address, *(start for start in code if address <= start < end), *ends}
+    starts.update(stop for stop in ends.values() if stop < end)
     data_until = address
-    for start, stop in pairwise(ordered):
+    for start, stop in pairwise([*sorted(starts), end]):
         data_until = max(data_until, ends.get(start, address))
         yield Region(
             offset=offset + start - address,
             address=start,
             size=stop - start,
+            code=min(code.get(start, 0) or stop - start, stop - start),
             is_data=start < data_until,
         )

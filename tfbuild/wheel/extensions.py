@@ -110,7 +110,7 @@ class Form:
     encoding: Encoding | None
     """How its vector registers are encoded; None without vector registers."""
     width: int
-    """Bits of its widest vector register (xmm 128, ymm 256, zmm 512), 0 without any."""
+    """Bits of its widest vector operand (xmm 128, ymm 256, zmm 512), 0 without any."""
     is_fused: bool
     """Whether it multiplies and adds with one rounding, whatever its encoding."""
 

@@ -39,14 +39,14 @@ class IsaCounts:
     undecodable: int
     """Bytes that are no instruction: data among the code."""
     data: int
-    """Bytes that a symbol declares to be data; they are not decoded."""
+    """Bytes not decoded: what a symbol declares to be data, and zeros between functions."""
     extensions: dict[str, int]
     """Instructions by extension, Linux spelling; one counts under each extension that it needs.
 
     "baseline" is what every x86-64 CPU has, and what older CPUs run as a nop or (tzcnt) as bsf.
     """
     widths: dict[int, int]
-    """Instructions by their widest vector register: 128 (xmm; scalars too), 256, 512 (zmm)."""
+    """Instructions by their widest vector operand: 128 (xmm; scalars too), 256, 512 (zmm)."""
     encodings: dict[str, int]
     """Instructions with vector registers by encoding: "sse", "vex" (AVX), "evex" (AVX-512)."""
     fused: int
@@ -93,26 +93,33 @@ def _count(file: BinaryIO, name: str, progress: Progress) -> IsaCounts:
     total = sum(region.size for region in regions)
     progress.phase("Reading instructions (bytes)", total)
     tally = _Tally(_BITNESS[machine])
-    done = told = 0
+    done = told = data = 0
     for region in regions:
-        if not region.is_data:
-            _decode(file, region, tally)
+        data += region.size if region.is_data else _decode(file, region, tally)
         done += region.size
         if done - told >= _STEP:
             told = done
             progress.step(done, total)
     progress.step(total, total)
-    data = sum(region.size for region in regions if region.is_data)
     return tally.result(machine=machine, size=total, data=data)
 
 
-def _decode(file: BinaryIO, region: elf.Region, tally: "_Tally") -> None:
-    done = 0
-    while done < region.size:
+def _decode(file: BinaryIO, region: elf.Region, tally: "_Tally") -> int:
+    """Decode a region; return the bytes at its end that only pad."""
+    done = padding = 0
+    while done < region.size - padding:
         wanted = min(_BLOCK, region.size - done)
         file.seek(region.offset + done)
+        block = file.read(wanted)
+        if not block:
+            raise WheelError("The library grew shorter while it was read.")
         is_last = done + wanted == region.size
-        done += tally.add(file.read(wanted), is_last=is_last)
+        if not done and is_last and not any(block[region.code :]):
+            # Older linkers pad with zeros, which would decode as additions.
+            padding = len(block) - region.code
+            block = block[: region.code]
+        done += tally.add(block, is_last=is_last)
+    return padding
 
 
 class _Tally:
