@@ -1,0 +1,9 @@
+#include "tensorflow/core/kernels/kernels.h"
+
+namespace rehearsal {
+
+void LeakyRelu(float slope, const float* x, float* out, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = x[i] > 0 ? x[i] : slope * x[i];
+}
+
+}  // namespace rehearsal

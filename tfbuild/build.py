@@ -1,0 +1,241 @@
+"""Runs a recipe on an engine; the wheel and its record appear together, whole or not at all."""
+
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+
+from tfbuild import __version__, artifact, settings
+from tfbuild.engine import signals
+from tfbuild.engine.base import Engine, Facts
+from tfbuild.engine.watch import Watch, failure
+from tfbuild.errors import BuildError, SaveError, UsageError
+from tfbuild.progress import Progress, Silent
+from tfbuild.record import BuiltWheel, record_path
+from tfbuild.wheel import label
+
+if TYPE_CHECKING:
+    from tfbuild.recipe import Recipe
+
+RECORD_NAME = "tfbuild.json"
+"""The record's name inside a wheel's .dist-info."""
+_SILENT = Silent()
+
+
+def build(
+    recipe: "Recipe",
+    engine: Engine,
+    output_dir: Path,
+    progress: Progress = _SILENT,
+    *,
+    replace_other: bool = False,
+) -> BuiltWheel:
+    """Compile the recipe and put the wheel, with its record, into `output_dir`.
+
+    A wheel of the same recipe that is there already is replaced. One of another recipe that has
+    the same name is not, unless `replace_other`: nothing of it is lost by a mistyped option.
+
+    Raises:
+        UsageError: a wheel of another recipe is in the way, or the engine's CPU is of another kind.
+        EngineError: the engine does not answer, or cannot reach an outside source.
+        BuildError: the compile failed; names the log.
+        WheelError: what was compiled is no wheel that can be labelled.
+        SaveError: the wheel cannot be written.
+    """
+    facts = engine.facts()
+    _check_architecture(recipe, facts)
+    if not replace_other:
+        _check_others(recipe, output_dir)
+    log = log_path(recipe)
+    with signals.stoppable(), _workspace(output_dir) as work, Watch(log, progress) as run:
+        progress.phase("Toolchain")
+        toolchain = engine.prepare(recipe, run.line)
+        progress.phase("Compiling")
+        start = time.monotonic()
+        end = engine.compile(recipe, toolchain, work / "out", run.line)
+        seconds = time.monotonic() - start
+        if end.code != 0:
+            raise failure(end, run, facts)
+        progress.phase("Labelling the wheel")
+        wheel = _only_wheel(work / "out", recipe, log)
+        made = json.loads((work / "out/build.json").read_text(encoding="utf-8"))
+        record = replace(
+            _record(recipe, wheel, made),
+            engine=str(facts),
+            image=toolchain,
+            actions=run.actions,
+            seconds=round(seconds, 3),
+        )
+        return _finish(wheel, record, recipe, output_dir, work, replace_other=replace_other)
+
+
+def log_path(recipe: "Recipe") -> Path:
+    """Return where the full output of the recipe's last build is kept."""
+    name = f"{recipe.tensorflow}-py{recipe.python}-{recipe.label}-{recipe.digest[:8]}.log"
+    return settings.cache_folder("logs") / name
+
+
+@contextmanager
+def _workspace(output_dir: Path) -> Iterator[Path]:
+    """Make a folder beside the wheels, so that the last step is a rename.
+
+    It also shows early whether wheels can be written there at all.
+    """
+    try:
+        output_dir.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(dir=output_dir, prefix=".tfbuild-")
+    except OSError as error:
+        raise SaveError(
+            f"Wheels cannot be written to {output_dir}.",
+            why=error.strerror or str(error),
+            do="Name another folder with --output-dir.",
+        ) from error
+    with folder as name:
+        yield Path(name)
+
+
+def _check_architecture(recipe: "Recipe", facts: Facts) -> None:
+    if facts.architecture != recipe.target.architecture:
+        raise UsageError(
+            f"{recipe.target.name} is {recipe.target.architecture}; {facts.name} runs on "
+            f"{facts.architecture}.",
+            why="A recipe compiles on the architecture that it compiles for.",
+            do=f"Use an engine on {recipe.target.architecture} (DOCKER_HOST names another one), "
+            "or a target of this architecture: tfbuild targets",
+        )
+
+
+def _check_others(recipe: "Recipe", output_dir: Path) -> None:
+    """Refuse before hours of work what `_finish` would refuse after them."""
+    for path in sorted(output_dir.glob("*.whl.json")):
+        try:
+            record = artifact.load(BuiltWheel, path)
+        except UsageError:
+            continue
+        same = (record.tensorflow, record.python, record.architecture) == (
+            recipe.tensorflow,
+            recipe.python,
+            recipe.target.architecture,
+        )
+        if same and record.version.endswith(f"+{recipe.label}"):
+            _check_other(output_dir / record.file, recipe)
+
+
+def _check_other(wheel: Path, recipe: "Recipe") -> None:
+    if not wheel.exists():
+        return
+    try:
+        record = artifact.load(BuiltWheel, record_path(wheel))
+    except UsageError:
+        record = None
+    if record is None or record.recipe_digest != recipe.digest:
+        made = f"By recipe {record.recipe_digest[:12]}" if record else "It has no record"
+        raise UsageError(
+            f"{wheel} is there and was not made by this recipe ({recipe.digest[:12]}).",
+            why=f"{made}; its options, sources or tfbuild differ.",
+            do="Replace it with --replace, or name another --output-dir.",
+        )
+
+
+def _only_wheel(out: Path, recipe: "Recipe", log: Path) -> Path:
+    wheels = sorted(out.glob("*.whl"))
+    if len(wheels) != 1 or not (out / "build.json").is_file():
+        raise BuildError(
+            "The build script did not leave one wheel and its build.json.",
+            why=f"It left: {', '.join(sorted(path.name for path in out.glob('*'))) or 'nothing'}.",
+            do=f"The whole output is in {log}",
+        )
+    try:
+        tags = parse_wheel_filename(wheels[0].name)[3]
+    except InvalidWheelFilename as error:
+        raise BuildError("What was compiled is no wheel.", why=str(error)) from error
+    wanted = f"cp{recipe.python.replace('.', '')}"
+    if not any(tag.interpreter in {wanted, "py3"} or tag.abi == "abi3" for tag in tags):
+        raise BuildError(
+            f"{wheels[0].name} is not for Python {recipe.python}.",
+            why="The build found another Python than the recipe names.",
+            do=f"The whole output is in {log}",
+        )
+    return wheels[0]
+
+
+def _record(recipe: "Recipe", wheel: Path, made: dict[str, str]) -> BuiltWheel:
+    """Return the record without what only the run and the finished file tell."""
+    name, version, _, _ = parse_wheel_filename(wheel.name)
+    return BuiltWheel(
+        file=wheel.name,
+        sha256="",
+        size=0,
+        distribution=name,
+        version=f"{version.public}+{recipe.label}",
+        tensorflow=recipe.tensorflow,
+        python=recipe.python,
+        architecture=recipe.target.architecture,
+        target=recipe.target.name,
+        requires=recipe.target.requires,
+        flags=recipe.flags,
+        recipe_digest=recipe.digest,
+        engine="",
+        image=None,
+        compiler=made.get("compiler", ""),
+        bazel=made.get("bazel", ""),
+        actions=None,
+        seconds=0.0,
+        built_at=datetime.now(UTC).replace(microsecond=0),
+        tfbuild=__version__,
+    )
+
+
+def _finish(
+    wheel: Path,
+    record: BuiltWheel,
+    recipe: "Recipe",
+    output_dir: Path,
+    work: Path,
+    *,
+    replace_other: bool,
+) -> BuiltWheel:
+    """Label the wheel, put the record into it and beside it, and move both to their place."""
+    # Inside the wheel the record cannot know the wheel's own hash and size.
+    name, version, *tags = wheel.name.removesuffix(".whl").split("-")
+    file = "-".join([name, f"{version.partition('+')[0]}+{recipe.label}", *tags]) + ".whl"
+    inside = {RECORD_NAME: artifact.to_json(replace(record, file=file)).encode()}
+    labelled = label.relabel(wheel, recipe.label, work / "labelled", inside)
+    final = replace(
+        record,
+        file=labelled.name,
+        sha256=artifact.sha256(labelled),
+        size=labelled.stat().st_size,
+    )
+    place = output_dir / labelled.name
+    if not replace_other:
+        try:
+            _check_other(place, recipe)
+        except UsageError as error:
+            place = settings.cache_folder("wheels") / recipe.digest[:16] / labelled.name
+            _place(labelled, place, final)
+            raise UsageError(error.what, why=error.why, do=f"The new wheel is {place}") from error
+    _place(labelled, place, final)
+    return final
+
+
+def _place(labelled: Path, place: Path, record: BuiltWheel) -> None:
+    """Put the wheel and its record into their place: the wheel first, so that no record lies."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if labelled.stat().st_dev == place.parent.stat().st_dev:
+            labelled.replace(place)
+        else:
+            with artifact.writing(place) as file, labelled.open("rb") as source:
+                while block := source.read(1 << 20):
+                    file.write(block)
+    except OSError as error:
+        raise SaveError(f"Cannot save {place}.", why=error.strerror or str(error)) from error
+    artifact.save(record, record_path(place))

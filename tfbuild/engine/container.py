@@ -1,0 +1,219 @@
+"""Compiles in a container: what Docker and Podman have in common.
+
+The toolchain is an image, the compile is a container of it. Nothing is mounted from this machine:
+the script goes in and the wheel comes out by copy, so the engine may be a remote one, and what
+comes out belongs to whoever runs tfbuild.
+"""
+
+import os
+import socket
+import tempfile
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from tfbuild.engine import signals, trouble
+from tfbuild.engine.base import Exit, Facts, OnLine
+from tfbuild.errors import EngineError
+
+if TYPE_CHECKING:
+    from tfbuild.recipe import Recipe
+
+LABEL_RECIPE = "tfbuild.recipe"
+LABEL_OWNER = "tfbuild.owner"
+_SCRIPT = "build.sh"
+_SCRIPT_FILES = (_SCRIPT, "tfbuild.bazelrc")
+_SHORT = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A container to be made."""
+
+    image: str
+    command: tuple[str, ...]
+    volumes: Mapping[str, str] = field(default_factory=dict)
+    """Volume's name -> place in the container."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class Client(Protocol):
+    """The operations of a container engine that a compile needs. All raise EngineError."""
+
+    @property
+    def name(self) -> str:
+        """The word of `--engine`."""
+
+    def facts(self) -> Facts:
+        """Ask the engine what it is."""
+
+    def image(self, tag: str) -> str | None:
+        """Return the ID of the image, None if there is none."""
+
+    def pull(self, tag: str, on_line: OnLine) -> None:
+        """Fetch an image from its registry."""
+
+    def build(
+        self, context: Path, *, stage: str, tag: str, labels: Mapping[str, str], on_line: OnLine
+    ) -> bool:
+        """Build a stage of the Dockerfile in the folder; False if a step failed."""
+
+    def containers(self, label: str, value: str) -> dict[str, Mapping[str, str]]:
+        """Return containers, running or not, that have the label: ID -> all labels."""
+
+    def create(self, plan: Plan) -> str:
+        """Make a container and the volumes that it needs; return its ID."""
+
+    def put(self, container: str, folder: str, files: Mapping[str, bytes]) -> None:
+        """Copy files into a folder of a container that has not started yet."""
+
+    def run(self, container: str, on_line: OnLine) -> Exit:
+        """Start the container, hand over its output, wait for its end."""
+
+    def get(self, container: str, folder: str, into: Path) -> None:
+        """Copy the files in a folder of the container into a folder of this machine."""
+
+    def remove(self, container: str) -> None:
+        """Stop the container if it runs, and remove it. Volumes stay."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerEngine:
+    """An Engine that works with containers."""
+
+    client: Client
+
+    @property
+    def name(self) -> str:
+        """The word of `--engine`."""
+        return self.client.name
+
+    def facts(self) -> Facts:
+        """Ask the engine what it is. Raises EngineError."""
+        return self.client.facts()
+
+    def prepare(self, recipe: "Recipe", on_line: OnLine) -> str:
+        """Return the ID of the toolchain image; build it if this recipe's is not there."""
+        tag = image_tag(recipe)
+        there = self.client.image(tag)
+        if there is not None:
+            return there
+        lines: deque[str] = deque(maxlen=2000)
+
+        def keep(line: str) -> None:
+            lines.append(line)
+            on_line(line)
+
+        with tempfile.TemporaryDirectory(prefix="tfbuild-") as name:
+            context = Path(name) / "context"
+            recipe.write(context)
+            labels = {"tfbuild.toolchain": recipe.toolchain_digest}
+            built = self.client.build(
+                context, stage="toolchain", tag=tag, labels=labels, on_line=keep
+            )
+        image = self.client.image(tag) if built else None
+        if image is None:
+            raise trouble.image_error(self.name, list(lines), recipe.base_image)
+        return image
+
+    def compile(self, recipe: "Recipe", toolchain: str | None, out: Path, on_line: OnLine) -> Exit:
+        """Run the build script in a container of the toolchain image."""
+        if toolchain is None:
+            raise ValueError("prepare() comes first")
+        self._clear(recipe)
+        plan = Plan(
+            image=toolchain,
+            command=("bash", f"/tfbuild/{_SCRIPT}"),
+            volumes=volumes(toolchain),
+            labels={LABEL_RECIPE: recipe.digest, LABEL_OWNER: owner()},
+        )
+        files = {name: recipe.files[name] for name in _SCRIPT_FILES}
+        container = self.client.create(plan)
+        try:
+            self.client.put(container, "/tfbuild", files)
+            end = self.client.run(container, on_line)
+            if end.code == 0:
+                out.mkdir(parents=True, exist_ok=True)
+                self.client.get(container, "/out", out)
+        finally:
+            with signals.held():
+                self.client.remove(container)
+        return end
+
+    def reaches(self, recipe: "Recipe", host: str, port: int) -> bool:
+        """Try to connect from a container of the base image; bash can do that by itself."""
+        if self.client.image(recipe.base_image) is None:
+            lines: list[str] = []
+            try:
+                self.client.pull(recipe.base_image, lines.append)
+            except EngineError as error:
+                lines += error.why.splitlines()
+                raise trouble.image_error(self.name, lines, recipe.base_image) from error
+        # Host and port come as arguments, so that the shell does not read them.
+        knock = ("timeout", "5", "bash", "-c", 'exec 3<>"/dev/tcp/$0/$1"', host, str(port))
+        container = self.client.create(
+            Plan(image=recipe.base_image, command=knock, labels={LABEL_OWNER: owner()})
+        )
+        try:
+            return self.client.run(container, _ignore).code == 0
+        finally:
+            with signals.held():
+                self.client.remove(container)
+
+    def _clear(self, recipe: "Recipe") -> None:
+        """Remove what a killed tfbuild has left of this recipe; refuse if one is at work."""
+        for container, labels in self.client.containers(LABEL_RECIPE, recipe.digest).items():
+            if alive(labels.get(LABEL_OWNER, "")):
+                raise EngineError(
+                    "This very recipe is being compiled already.",
+                    why=f"By process {labels[LABEL_OWNER]} in container {container[:12]}.",
+                    do=f"Wait for it, or end it: {self.name} rm --force {container[:12]}",
+                )
+            with suppress(EngineError):
+                self.client.remove(container)
+
+
+def image_tag(recipe: "Recipe") -> str:
+    """Return the tag of the recipe's toolchain image; targets share it."""
+    return f"tfbuild-toolchain:{recipe.toolchain_digest[:_SHORT]}"
+
+
+def volumes(image: str) -> dict[str, str]:
+    """Return the cache volumes, name -> place.
+
+    Bazel does not hash the compiler that it finds in /usr/bin, so results are only shared by
+    containers of one and the same image. What it downloads is checked by hash and serves all.
+    """
+    short = image.removeprefix("sha256:")[:_SHORT]
+    return {f"tfbuild-cache-{short}": "/cache", "tfbuild-downloads": "/cache/repository"}
+
+
+def owner() -> str:
+    """Return a name for this process that no later process has: host, number, start time."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
+
+
+def alive(name: str) -> bool:
+    """Return whether the process of `owner()` still runs, as far as this machine can tell."""
+    words = name.rsplit(":", maxsplit=2)
+    if len(words) != len(("host", "process", "started")) or not words[1].isdigit():
+        return False
+    host, process, started = words
+    return host == socket.gethostname() and _started(int(process)) == started != ""
+
+
+def _started(process: int) -> str:
+    """Return the start time of a process in clock ticks since boot, "" where unknown."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    # The second field is the program's name in parentheses and may hold anything.
+    return text.rpartition(")")[2].split()[19]
+
+
+def _ignore(line: str) -> None:
+    """Take a line and do nothing."""

@@ -1,0 +1,231 @@
+"""Docker, through its SDK.
+
+The SDK speaks to the classic builder only, which every Docker still has; toolchain Dockerfiles
+use nothing beyond it.
+"""
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
+
+import docker
+import docker.errors
+import requests
+from docker.context import ContextAPI
+
+from tfbuild.engine import archives
+from tfbuild.engine.base import Exit, Facts, OnLine
+from tfbuild.engine.container import Plan
+from tfbuild.errors import EngineError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_CHUNK = 1 << 20
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class DockerClient:
+    """The Docker that DOCKER_HOST or the current context names."""
+
+    name = "docker"
+
+    def facts(self) -> Facts:
+        """Ask the daemon what it is."""
+        info = _guard(self._api.info)
+        return Facts(
+            name=self.name,
+            version=str(info["ServerVersion"]),
+            architecture=str(info["Architecture"]).replace("arm64", "aarch64"),
+            cpus=int(info["NCPU"]),
+            memory=int(info["MemTotal"]),
+        )
+
+    def image(self, tag: str) -> str | None:
+        """Return the image's ID, None if there is none."""
+        try:
+            return str(_guard(self._api.inspect_image, tag)["Id"])
+        except _NotFoundError:
+            return None
+
+    def pull(self, tag: str, on_line: OnLine) -> None:
+        """Fetch an image from its registry."""
+        repository, _, version = tag.rpartition(":")
+        if "/" in version or not repository:
+            repository, version = tag, "latest"
+        for event in _guard(self._api.pull, repository, tag=version, stream=True, decode=True):
+            on_line(str(event.get("error") or event.get("status", "")))
+            if "error" in event:
+                raise EngineError(f"docker cannot fetch the image {tag}.", why=event["error"])
+
+    def build(
+        self, context: Path, *, stage: str, tag: str, labels: Mapping[str, str], on_line: OnLine
+    ) -> bool:
+        """Build a stage of the Dockerfile in the folder; False if a step failed."""
+        with tempfile.TemporaryFile() as file:
+            archives.pack(context, file)
+            file.seek(0)
+            events = _guard(
+                self._api.build,
+                fileobj=file,
+                custom_context=True,
+                tag=tag,
+                target=stage,
+                labels=dict(labels),
+                rm=True,
+                forcerm=True,
+                decode=True,
+                use_config_proxy=True,
+            )
+            return _follow_build(_guarded(events), on_line)
+
+    def containers(self, label: str, value: str) -> dict[str, Mapping[str, str]]:
+        """Return containers that have the label: ID -> all labels."""
+        found = _guard(self._api.containers, all=True, filters={"label": f"{label}={value}"})
+        return {str(entry["Id"]): entry.get("Labels") or {} for entry in found}
+
+    def create(self, plan: Plan) -> str:
+        """Make a container; volumes come into being with it."""
+        host = self._api.create_host_config(
+            binds={name: {"bind": place, "mode": "rw"} for name, place in plan.volumes.items()}
+        )
+        made = _guard(
+            self._api.create_container,
+            plan.image,
+            command=list(plan.command),
+            labels=dict(plan.labels),
+            host_config=host,
+            use_config_proxy=True,
+        )
+        return str(made["Id"])
+
+    def put(self, container: str, folder: str, files: Mapping[str, bytes]) -> None:
+        """Copy files into a folder of the container."""
+        _guard(self._api.put_archive, container, folder, archives.packed(files))
+
+    def run(self, container: str, on_line: OnLine) -> Exit:
+        """Start the container, hand over its output, wait for its end."""
+        _guard(self._api.start, container)
+        since: int | None = None
+        while True:
+            moment = int(time.time())
+            self._follow(container, since, on_line)
+            state = _guard(self._api.inspect_container, container)["State"]
+            if not state["Running"]:
+                return Exit(code=int(state["ExitCode"]), out_of_memory=bool(state["OOMKilled"]))
+            # A remote daemon's stream may break in a build of hours; the container goes on.
+            since = moment if since is None else max(since, moment)
+            time.sleep(1)
+
+    def get(self, container: str, folder: str, into: Path) -> None:
+        """Copy the files of a folder."""
+        stream, _ = _guard(self._api.get_archive, container, folder, _CHUNK)
+        archives.unpack(_guarded(stream), into)
+
+    def remove(self, container: str) -> None:
+        """Stop and remove the container with its nameless volumes."""
+        try:
+            _guard(self._api.remove_container, container, force=True, v=True)
+        except _NotFoundError:
+            return
+
+    def _follow(self, container: str, since: int | None, on_line: OnLine) -> None:
+        def follow() -> Iterable[bytes]:
+            return self._api.logs(container, stream=True, follow=True, **_only(since=since))
+
+        stream = _guard(follow)
+        for line in archives.lines(_guarded(stream)):
+            on_line(line)
+
+    @cached_property
+    def _api(self) -> docker.APIClient:
+        return _guard(_connect)
+
+
+def _connect() -> docker.APIClient:
+    """Return the API client for DOCKER_HOST, or for the context that `docker` itself would use."""
+    environment = dict(os.environ)
+    if "DOCKER_HOST" not in environment:
+        context = ContextAPI.get_current_context()
+        if context.Host:
+            environment["DOCKER_HOST"] = context.Host
+    client = docker.from_env(environment=environment, version="auto", use_ssh_client=True)
+    return client.api
+
+
+class _NotFoundError(EngineError):
+    """There is no image or container of that name."""
+
+
+def _guard(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call the SDK and turn its errors into ours."""
+    try:
+        return function(*args, **kwargs)
+    except docker.errors.NotFound as error:
+        raise _NotFoundError(f"docker does not have it: {error.explanation or error}.") from error
+    except docker.errors.APIError as error:
+        raise EngineError("docker refused.", why=str(error.explanation or error)) from error
+    except (docker.errors.DockerException, requests.RequestException, OSError) as error:
+        raise unreachable(error) from error
+
+
+def _guarded(stream: Iterable[R]) -> Iterator[R]:
+    iterator = iter(stream)
+    while True:
+        try:
+            item = _guard(next, iterator)
+        except StopIteration:
+            return
+        yield item
+
+
+def unreachable(error: BaseException) -> EngineError:
+    """Return the error for a daemon that does not answer, with what to do about its cause."""
+    text = str(error)
+    where = os.environ.get("DOCKER_HOST", "the default socket")
+    if "PermissionError" in text or "Permission denied" in text:
+        return EngineError(
+            "docker does not let this user in.",
+            why=f"No permission for {where}.",
+            do="Join its group: sudo usermod -aG docker $USER, then log in again. "
+            "Or use --engine podman, which needs no daemon.",
+        )
+    if "FileNotFoundError" in text or "No such file" in text:
+        return EngineError(
+            "docker does not answer.",
+            why=f"Nothing is there at {where}: it is not installed, or its daemon is not running.",
+            do="Start it (sudo systemctl start docker), install it (Debian, Ubuntu: sudo apt "
+            "install docker.io), or take --engine podman or --engine local.",
+        )
+    if "Connection refused" in text or "ConnectionRefused" in text:
+        return EngineError(
+            "docker does not answer.",
+            why=f"{where} refuses the connection: the daemon is not running.",
+            do="Start it: sudo systemctl start docker",
+        )
+    return EngineError(
+        "docker does not answer.", why=text, do="Try: docker version. Is DOCKER_HOST right?"
+    )
+
+
+def _follow_build(events: Iterable[Mapping[str, Any]], on_line: OnLine) -> bool:
+    for event in events:
+        if "error" in event:
+            on_line(str(event["error"]))
+            return False
+        for line in str(event.get("stream") or event.get("status") or "").splitlines():
+            # The builder colours what a step writes to stderr.
+            plain = _COLOUR.sub("", line).rstrip()
+            if plain:
+                on_line(plain)
+    return True
+
+
+def _only(**values: object) -> dict[str, Any]:
+    return cast(
+        "dict[str, Any]", {key: value for key, value in values.items() if value is not None}
+    )

@@ -1,0 +1,174 @@
+"""Podman, through its command. It needs no daemon and no root."""
+
+import json
+import re
+import resource
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from tfbuild import process
+from tfbuild.engine.base import Exit, Facts, OnLine
+from tfbuild.engine.container import Plan
+from tfbuild.errors import EngineError
+
+# The numbers that runc gives to limits, and podman's names for them.
+_LIMITS = {
+    "6": ("nproc", resource.RLIMIT_NPROC),
+    "7": ("nofile", resource.RLIMIT_NOFILE),
+    "NPROC": ("nproc", resource.RLIMIT_NPROC),
+    "NOFILE": ("nofile", resource.RLIMIT_NOFILE),
+}
+_LIMIT = re.compile(r"rlimit(?: type|s?:? `?RLIMIT_)\s*(\w+)", re.IGNORECASE)
+_RUNTIME = re.compile(r"(crun|cgroup|OCI runtime)", re.IGNORECASE)
+# podman itself (125), command not executable (126), command not found (127)
+_OWN_FAILURES = frozenset({125, 126, 127})
+_ANSWER_SECONDS = 60.0
+_ATTEMPTS = 4
+
+
+class PodmanClient:
+    """The `podman` on the PATH."""
+
+    name = "podman"
+
+    def __init__(self) -> None:
+        self._global: list[str] = []
+        self._limits: list[str] = []
+        self._adapted = False
+
+    def facts(self) -> Facts:
+        """Ask podman what it is."""
+        if shutil.which("podman") is None:
+            raise EngineError(
+                "podman is not installed.",
+                why="No program of that name is on the PATH.",
+                do="Install it (Debian, Ubuntu: sudo apt install podman), or take "
+                "--engine docker or --engine local.",
+            )
+        info = json.loads(self._call("info", "--format", "json", timeout=_ANSWER_SECONDS))
+        host = info["host"]
+        return Facts(
+            name=self.name,
+            version=str(info["version"]["Version"]),
+            architecture={"amd64": "x86_64", "arm64": "aarch64"}.get(host["arch"], host["arch"]),
+            cpus=int(host["cpus"]),
+            memory=int(host["memTotal"]),
+        )
+
+    def image(self, tag: str) -> str | None:
+        """Return the image's ID, None if there is none."""
+        found = self._try("image", "inspect", "--format", "{{.Id}}", tag)
+        return found.stdout.strip() if found.ok else None
+
+    def pull(self, tag: str, on_line: OnLine) -> None:
+        """Fetch an image from its registry."""
+        done = self._stream(on_line, "pull", tag)
+        if not done.ok:
+            raise EngineError(f"podman cannot fetch the image {tag}.", why=done.stdout)
+
+    def build(
+        self, context: Path, *, stage: str, tag: str, labels: Mapping[str, str], on_line: OnLine
+    ) -> bool:
+        """Build a stage of the Dockerfile in the folder; False if a step failed."""
+        named = [word for key, value in labels.items() for word in ("--label", f"{key}={value}")]
+        # The Docker format keeps SHELL instructions, which the OCI format has no room for.
+        return self._stream(
+            on_line,
+            *("build", "--format", "docker", "--target", stage, "--tag", tag, *named),
+            *("--file", str(context / "Dockerfile"), str(context)),
+        ).ok
+
+    def containers(self, label: str, value: str) -> dict[str, Mapping[str, str]]:
+        """Return containers that have the label: ID -> all labels."""
+        text = self._call("ps", "--all", "--filter", f"label={label}={value}", "--format", "json")
+        return {entry["Id"]: entry.get("Labels") or {} for entry in json.loads(text or "[]")}
+
+    def create(self, plan: Plan) -> str:
+        """Make a container; volumes come into being with it."""
+        self._adapt(plan.image)
+        words: list[str] = []
+        for name, place in plan.volumes.items():
+            words += ["--volume", f"{name}:{place}"]
+        for key, value in plan.labels.items():
+            words += ["--label", f"{key}={value}"]
+        return self._call("create", *self._limits, *words, plan.image, *plan.command).strip()
+
+    def put(self, container: str, folder: str, files: Mapping[str, bytes]) -> None:
+        """Copy files into a folder of the container."""
+        with tempfile.TemporaryDirectory(prefix="tfbuild-") as name:
+            for file, data in files.items():
+                path = Path(name) / file
+                path.write_bytes(data)
+                path.chmod(0o755)
+                self._call("cp", str(path), f"{container}:{folder}/{file}")
+
+    def run(self, container: str, on_line: OnLine) -> Exit:
+        """Start the container, hand over its output, wait for its end."""
+        done = self._stream(on_line, "start", "--attach", container)
+        state = json.loads(self._call("inspect", "--format", "{{json .State}}", container))
+        if done.exit_code in _OWN_FAILURES and not str(state.get("StartedAt", "")) > "0002":
+            raise EngineError("podman cannot start the container.", why=done.stdout)
+        return Exit(code=int(state["ExitCode"]), out_of_memory=bool(state["OOMKilled"]))
+
+    def get(self, container: str, folder: str, into: Path) -> None:
+        """Copy the files of a folder; they belong to the caller."""
+        self._call("cp", f"{container}:{folder}/.", str(into))
+
+    def remove(self, container: str) -> None:
+        """Stop and remove the container with its nameless volumes."""
+        done = self._try("rm", "--force", "--time", "0", "--volumes", container)
+        if not done.ok and "no such container" not in done.stderr.lower():
+            raise EngineError("podman cannot remove a container.", why=done.stderr)
+
+    def _adapt(self, image: str) -> None:
+        """Find the runtime and limits with which a container starts here, by podman's own errors.
+
+        Inside another container or virtual machine, podman may ask for higher limits than its
+        own, and crun refuses a machine with both generations of cgroups.
+        """
+        for _ in range(_ATTEMPTS):
+            if self._adapted:
+                return
+            done = self._try("run", "--rm", *self._limits, "--entrypoint", "true", image)
+            if done.ok:
+                self._adapted = True
+            elif not self._learn(done.stderr):
+                raise EngineError("podman cannot start a container.", why=done.stderr.strip())
+        if not self._adapted:
+            raise EngineError("podman cannot start a container, whatever its limits and runtime.")
+
+    def _learn(self, message: str) -> bool:
+        found = _LIMIT.search(message)
+        if found and found[1].upper() in _LIMITS:
+            name, number = _LIMITS[found[1].upper()]
+            hard = resource.getrlimit(number)[1]
+            word = f"{name}={hard}:{hard}"
+            if word in self._limits:
+                return False
+            self._limits += ["--ulimit", word]
+            return True
+        runc = shutil.which("runc")
+        if _RUNTIME.search(message) and runc and not self._global:
+            self._global = ["--runtime", runc]
+            return True
+        return False
+
+    def _try(self, *words: str, timeout: float | None = None) -> process.Completed:
+        try:
+            return process.run(["podman", *self._global, *words], timeout=timeout, check=False)
+        except process.ProcessError as error:
+            raise EngineError("podman does not answer.", why=str(error)) from error
+
+    def _call(self, *words: str, timeout: float | None = None) -> str:
+        done = self._try(*words, timeout=timeout)
+        if not done.ok:
+            raise EngineError(f"podman {words[0]} failed.", why=done.stderr.strip())
+        return done.stdout
+
+    def _stream(self, on_line: OnLine, *words: str) -> process.Completed:
+        try:
+            return process.stream(["podman", *self._global, *words], on_line, check=False)
+        except process.ProcessError as error:
+            raise EngineError("podman does not answer.", why=str(error)) from error

@@ -1,0 +1,105 @@
+"""Watches a build: output into a log, progress onto the screen, errors kept for the message."""
+
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TextIO
+
+from tfbuild.engine import bazel, trouble
+from tfbuild.engine.base import Exit, Facts
+from tfbuild.errors import BuildError, EngineError, SaveError
+from tfbuild.progress import Progress
+
+if TYPE_CHECKING:
+    from tfbuild.record import Actions
+
+_SHOWN_ERRORS = 12
+_KEPT_LINES = 4000
+# Killed (by a person, or by the kernel without a trace) and ended politely.
+_KILLED = frozenset({137, 143, -9, -15})
+
+
+class Watch:
+    """The output of a build: into the log, onto the screen as progress, the end kept for errors."""
+
+    def __init__(self, log: Path, progress: Progress) -> None:
+        self.log = log
+        self.actions: Actions | None = None
+        self.last: deque[str] = deque(maxlen=_KEPT_LINES)
+        self.errors: list[str] = []
+        self._progress = progress
+        self._file: TextIO | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.log.open("w", encoding="utf-8")
+        except OSError as error:
+            raise _unwritable(self.log, error) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def line(self, text: str) -> None:
+        """Take one line of output."""
+        line = bazel.plain(text)
+        self._write(line)
+        self.last.append(line)
+        if len(self.errors) < _SHOWN_ERRORS and bazel.is_error(line):
+            self.errors.append(line)
+        done = bazel.progress(line)
+        if done:
+            self._progress.step(*done)
+        self.actions = bazel.summary(line) or self.actions
+
+    def _write(self, line: str) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.write(line + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise _unwritable(self.log, error) from error
+
+
+def _unwritable(log: Path, error: OSError) -> SaveError:
+    return SaveError(
+        f"Cannot write the log {log}.",
+        why=error.strerror or str(error),
+        do="Free some space there, or move the cache with XDG_CACHE_HOME.",
+    )
+
+
+def failure(end: Exit, run: Watch, facts: Facts) -> BuildError | EngineError:
+    """Return the error for a build script that failed: what is to blame, and where to read on."""
+    log = f"The whole output is in {run.log}"
+    told = run.errors or [line for line in run.last if line.strip()][-_SHOWN_ERRORS:]
+    first = "\n".join(bazel.errors(told, _SHOWN_ERRORS) or told)
+    if end.out_of_memory or bazel.out_of_memory(run.last):
+        return BuildError(
+            "The compile ran out of memory, and the kernel killed a part of it.",
+            why=f"{facts} has {facts.memory / 2**30:.0f} GiB for {facts.cpus} CPUs; each parallel "
+            f"action of TensorFlow may need 2 GiB.\n{first}",
+            do=f"Run again with fewer: --jobs {max(1, facts.cpus // 2)}. What is done is kept.\n"
+            + log,
+        )
+    fetches = [line for line in run.last if _is_fetch(line)]
+    unreachable = trouble.unreachable(fetches)
+    if unreachable and run.actions is not None and run.actions.total == 0:
+        return EngineError(
+            "Bazel cannot reach a server that the release's sources come from.",
+            why=unreachable[:400],
+            do=f"Check the network of containers. {log}",
+        )
+    if end.code in _KILLED and not run.errors:
+        return BuildError(
+            "The compile was killed from outside.",
+            why=f"Its container ended with {end.code}.",
+            do=f"Run the same command again: what is done is kept. {log}",
+        )
+    return BuildError(f"The compile failed with {end.code}.", why=first, do=log)
+
+
+def _is_fetch(line: str) -> bool:
+    return line.startswith("ERROR") and ("ownload" in line or "fetch" in line)
