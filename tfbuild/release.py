@@ -14,23 +14,25 @@ Kind = Literal["A", "B", "C"]
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """One TensorFlow release: what its build needs. Field meanings are told in the data file."""
+    """One TensorFlow release: what its build needs. The data file says what each field means."""
 
     version: str
+    """"2.21.0"."""
     series: str
+    """"2.21"."""
     kind: Kind
     bazel: str
     pythons: tuple[str, ...]
     compiler: str
     tested: str
     glibc: str
-    hermetic_python: bool
+    hermetic_python: tuple[str, ...]
     distinct_host_configuration: bool
-    build_packages: Mapping[str, tuple[str, ...]]
-    """Python version -> requirements that the image's Python needs to build this release."""
-    source_sha256: str | None
-    """SHA-256 of GitHub's archive of the tag, None where nobody independent has published it."""
+    python_packages: Mapping[str, tuple[str, ...]]
+    """Python version -> requirements of the image's Python, as pip reads them."""
+    source_sha256: str
     sources: tuple[str, ...]
+    """Where the facts come from, as names in the data file's [sources]."""
 
     @property
     def tag(self) -> str:
@@ -38,20 +40,60 @@ class Release:
         return f"v{self.version}"
 
     @property
+    def archive(self) -> str:
+        """The address of the tag's source archive."""
+        return f"https://github.com/tensorflow/tensorflow/archive/refs/tags/{self.tag}.tar.gz"
+
+    @property
     def hermetic_compiler(self) -> bool:
         """Whether Bazel downloads the compiler itself."""
         return self.compiler.startswith("llvm-")
 
+    @property
+    def default_python(self) -> str:
+        """The Python that is taken when none is named: 3.12, or the newest supported."""
+        return "3.12" if "3.12" in self.pythons else self.pythons[-1]
+
     def check_python(self, python: str) -> None:
         """Raise UsageError when this release does not support Python `python` ("3.12")."""
-        if python in self.pythons:
-            return
-        raise UsageError(
-            f"TensorFlow {self.version} does not support Python {python}.",
-            why=f"It supports Python {', '.join(self.pythons)}.",
-            do=f"Take --python {self.pythons[-1]}, or another --tensorflow "
-            f"(Python {python}: {_releases_for(python)}).",
+        if python not in self.pythons:
+            raise UsageError(
+                f"TensorFlow {self.version} does not support Python {python}.",
+                why=f"It supports Python {', '.join(self.pythons)}. "
+                f"Python {python} is supported by {_series_with(python)}.",
+                do=f"Add --python {self.pythons[-1]}, or name another --tensorflow.",
+            )
+
+    def known_problems(self, features: frozenset[str]) -> tuple[str, ...]:
+        """Return defects of this release that code with these CPU features may meet."""
+        order = list(dict.fromkeys(release.series for release in known()))
+        here = order.index(self.series)
+        return tuple(
+            f"{problem['text']} ({problem['source']})"
+            for problem in _data()["known_problems"]
+            if problem["requires"] in features
+            and order.index(problem["first"]) <= here <= order.index(problem["last"])
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BazelFlag:
+    """An option that only some Bazel releases know; both majors are included."""
+
+    flag: str
+    when: str
+    since: int
+    until: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kernels:
+    """Kernels of XNNPACK that need a compiler of at least these major versions."""
+
+    isa: str
+    option: str
+    gcc: int
+    clang: int
 
 
 def known() -> tuple[Release, ...]:
@@ -79,16 +121,39 @@ def find(version: str) -> Release:
     versions = [release.version for release in known()]
     raise UsageError(
         f"tfbuild has no recipe for TensorFlow {version!r}.",
-        why=f"It knows the releases {versions[0]} to {versions[-1]}.",
-        do=suggestion(wanted, versions) or "See them with: tfbuild render --help",
+        why=f"It knows the final releases from {versions[0]} to {versions[-1]}.",
+        do=suggestion(wanted, [*versions, *(release.series for release in known())])
+        or f"Take the newest: --tensorflow {versions[-1]}",
     )
 
 
-def _releases_for(python: str) -> str:
+def bazel_sha256() -> Mapping[str, str]:
+    """Return Bazel release -> SHA-256 of its Linux x86-64 program, where it is known."""
+    return cast("Mapping[str, str]", _data()["bazel_sha256"])
+
+
+@cache
+def bazel_flags() -> tuple[BazelFlag, ...]:
+    """Return the options that not every Bazel knows."""
+    return tuple(
+        BazelFlag(flag=row["flag"], when=row["when"], since=row["since"], until=row["until"])
+        for row in _data()["bazel_flags"]
+    )
+
+
+@cache
+def xnnpack_kernels() -> tuple[Kernels, ...]:
+    """Return the kernels that older compilers cannot compile."""
+    return tuple(Kernels(**row) for row in _data()["xnnpack"])
+
+
+def _series_with(python: str) -> str:
     fitting = [release.series for release in known() if python in release.pythons]
     if not fitting:
-        return "none"
-    return fitting[0] if fitting[0] == fitting[-1] else f"{fitting[0]} to {fitting[-1]}"
+        return "no release that tfbuild knows"
+    if fitting[0] == fitting[-1]:
+        return f"TensorFlow {fitting[0]}"
+    return f"TensorFlow {fitting[0]} to {fitting[-1]}"
 
 
 @cache
@@ -98,12 +163,11 @@ def _data() -> dict[str, Any]:
 
 @cache
 def _all() -> dict[str, Release]:
-    releases = {}
-    for series in _data()["series"]:
-        for version in series["releases"]:
-            facts = {**series, **series.get("only", {}).get(version, {})}
-            releases[version] = _release(version, facts)
-    return releases
+    return {
+        version: _release(version, {**series, **series.get("only", {}).get(version, {})})
+        for series in _data()["series"]
+        for version in series["releases"]
+    }
 
 
 def _release(version: str, facts: Mapping[str, Any]) -> Release:
@@ -116,16 +180,17 @@ def _release(version: str, facts: Mapping[str, Any]) -> Release:
         compiler=facts["compiler"],
         tested=facts["tested"],
         glibc=facts["glibc"],
-        hermetic_python=facts.get("hermetic_python", False),
-        distinct_host_configuration=facts.get("distinct_host_configuration", False),
-        build_packages={
-            python: tuple(names) for python, names in facts.get("build_packages", {}).items()
-        },
-        source_sha256=facts.get("sha256", {}).get(version),
-        sources=tuple(facts.get("sources", ())),
+        hermetic_python=tuple(facts["hermetic_python"]),
+        distinct_host_configuration=facts["distinct_host_configuration"],
+        python_packages={python: _packages(facts["series"], python) for python in facts["pythons"]},
+        source_sha256=facts["sha256"][version],
+        sources=tuple(facts["sources"]),
     )
 
 
-def bazel_sha256() -> dict[str, str]:
-    """Return Bazel release -> SHA-256 of its Linux x86-64 program, where it is known."""
-    return dict(_data().get("bazel_sha256", {}))
+def _packages(series: str, python: str) -> tuple[str, ...]:
+    for row in _data()["build_packages"]:
+        if series in row["series"]:
+            numpy = [f"numpy=={row['numpy'][python]}"] if row["numpy"] else []
+            return (*numpy, *row["packages"])
+    return ()

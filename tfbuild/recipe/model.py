@@ -1,8 +1,9 @@
 """The recipe: everything that was decided, and the files that carry it out."""
 
 import hashlib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -13,8 +14,10 @@ from tfbuild.recipe.sources import Bazel, Sources, Tree
 from tfbuild.release import Kind, Release
 from tfbuild.target import Target
 
+# Python as the releases want it, on a Debian that gets fixes until 2028; its glibc (2.36) is
+# older than that of the Debian after it, so wheels run in more places.
 BASE_IMAGE = "python:{python}-slim-bookworm"
-MARK = "recipe.json"
+_PYTHON = re.compile(r"3\.\d{1,2}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,13 +25,13 @@ class Options:
     """How to compile, as far as the target does not say it."""
 
     jobs: int | None = None
-    """Bazel's parallel actions; None leaves it to Bazel or to TFBUILD_JOBS."""
+    """Bazel's parallel actions; None leaves it to Bazel, or to TFBUILD_JOBS at build time."""
     memory: int | None = None
-    """MiB of memory that Bazel may plan with; None leaves it to Bazel."""
+    """MiB of memory that Bazel may plan with; None leaves it to Bazel, or to TFBUILD_MEMORY."""
     vector_width: int | None = None
     """Preferred vector width in bits in place of the target's."""
     compiler: Literal["release", "system"] = "release"
-    """The release's compiler, or the GCC that the base image has."""
+    """The release's compiler, or the GCC that the image or host has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,19 +39,24 @@ class Recipe:
     """One build, decided in every detail."""
 
     tensorflow: str
+    """"2.21.0"."""
     python: str
+    """"3.12"."""
     target: Target
     """With the vector width and flags that are really used."""
     label: str
-    """Local version of the wheel: "skylake", "skylake.v256"."""
+    """Local version of the wheel: "skylake", "skylake.w256"."""
     kind: Kind
     bazel: str
-    """"7.4.1", "system", "apt", an address, or a file's name."""
+    """"7.4.1", "system", "apt", an address, or a file."""
     compiler: str
+    """"gcc-11", "clang-17", "llvm-18", or "system"."""
     flags: tuple[str, ...]
     """Compiler flags that reach target code."""
     base_image: str
     sources: Sources
+    known_problems: tuple[str, ...]
+    """Defects of this release that this target's code may meet, one sentence each."""
     files: Mapping[str, bytes]
     archives: Mapping[str, Path]
     """Large parts of the context, written from this machine's files: name -> file or folder."""
@@ -58,29 +66,30 @@ class Recipe:
     """SHA-256 over what the toolchain stage depends on; the same for every target."""
 
     def write(self, folder: Path) -> None:
-        """Write the context into `folder`, which is empty, missing, or an older context.
+        """Write the context into a folder that is missing, empty, or an older context.
 
         Raises:
             UsageError: the folder holds something else.
             SaveError: a file cannot be written.
         """
         _check_folder(folder)
-        for name in ("source.tar", "bazel"):
-            if name not in self.archives and (folder / name).is_file():
-                (folder / name).unlink()
+        for name in {"source.tar", "bazel"} - set(self.archives):
+            (folder / name).unlink(missing_ok=True)
+        # The mark comes first: a folder that was left half written can be written again.
+        for name in (render.MARK, *self.files):
+            artifact.write_bytes(folder / name, self.files[name])
+            if name.endswith(".sh"):
+                (folder / name).chmod(0o755)
         for name, path in self.archives.items():
             with artifact.writing(folder / name) as file:
                 archive.write(path, file)
-        for name, data in self.files.items():
-            artifact.write_bytes(folder / name, data)
-            (folder / name).chmod(0o755 if name.endswith(".sh") else 0o644)
 
 
 def make(
     tensorflow: str,
     python: str,
     target: Target,
-    sources_: Sources | None = None,
+    given: Sources | None = None,
     options: Options | None = None,
 ) -> Recipe:
     """Decide everything about one build and render its context.
@@ -89,50 +98,51 @@ def make(
         tensorflow: "2.21.0", or "2.21" for the newest of that series.
         python: "3.12".
         target: what to compile for.
-        sources_: outside sources in place of the defaults.
+        given: outside sources in place of the defaults.
         options: how to compile.
 
     Raises:
         UsageError: unknown release, Python that the release does not support, an outside source
-            that cannot be used, or a vector width that the target does not have.
+            that cannot be used, a compiler too old for the target, or a vector width that the
+            target does not have.
     """
-    given = sources_ or Sources()
-    chosen = options or Options()
-    what = release.find(tensorflow)
-    what.check_python(python)
-    aimed, label = _aim(target, chosen.vector_width)
+    given, options = given or Sources(), options or Options()
+    what = _release(tensorflow, python)
+    width = options.vector_width
+    aimed = target if width is None else target.with_vector_width(width)
+    compiler = what.compiler if options.compiler == "release" else "system"
+    _check_compiler(what, compiler, aimed)
     tree = sources.tree(given.source, default=_official(what), tag=what.tag)
     bazel = _bazel(given, what)
-    base = sources.image(given.base_image or BASE_IMAGE, python)
     archives = _archives(tree, bazel)
     facts = render.Facts(
         release=what,
         python=python,
         target=aimed,
-        label=label,
-        compiler=what.compiler if chosen.compiler == "release" else "system",
-        base_image=base,
+        compiler=compiler,
+        base_image=sources.image(given.base_image or BASE_IMAGE, python),
         tree=tree,
         bazel=bazel,
-        pip_index=_optional(given.pip_index, "--pip-index"),
-        apt_mirror=_optional(given.apt_mirror, "--apt-mirror"),
+        pip_index=_address(given.pip_index, "--pip-index"),
+        apt_mirror=_address(given.apt_mirror, "--apt-mirror"),
         llvm_mirror=sources.url(given.llvm_mirror or sources.LLVM_APT, "--llvm-mirror"),
-        jobs=chosen.jobs,
-        memory=chosen.memory,
-        archives={name: archive.digest(path) for name, path in archives.items()},
+        jobs=_positive(options.jobs, "--jobs"),
+        memory=_positive(options.memory, "--memory"),
+        archives={name: _archive_digest(path) for name, path in archives.items()},
     )
     files = render.context(facts)
     return Recipe(
         tensorflow=what.version,
         python=python,
         target=aimed,
-        label=label,
+        label=aimed.label,
         kind=what.kind,
         bazel=given.bazel or what.bazel,
-        compiler=facts.compiler,
+        compiler=compiler,
         flags=aimed.flags,
-        base_image=base,
+        base_image=facts.base_image,
         sources=given,
+        known_problems=what.known_problems(aimed.requires),
         files=files,
         archives=archives,
         digest=_digest(files, facts.archives),
@@ -140,30 +150,30 @@ def make(
     )
 
 
-def _aim(target: Target, width: int | None) -> tuple[Target, str]:
-    """Return the target with its final flags, and the label of its wheels."""
-    if width is None or width == target.vector_width:
-        return target, target.label
-    widest = 512 if "avx512f" in target.requires else 256 if "avx" in target.requires else 128
-    if width not in {128, 256, 512} or width > widest:
+def _release(tensorflow: str, python: str) -> Release:
+    what = release.find(tensorflow)
+    if not _PYTHON.fullmatch(python):
+        raise UsageError(f"{python!r} is no Python version.", why="Expected two numbers, as 3.12.")
+    what.check_python(python)
+    return what
+
+
+def _check_compiler(what: Release, compiler: str, target: Target) -> None:
+    family, _, version = compiler.partition("-")
+    needed = {"gcc": target.gcc, "clang": target.clang, "llvm": target.clang}.get(family, "")
+    if needed and int(needed.partition(".")[0]) > int(version):
+        name = "GCC" if family == "gcc" else "Clang"
         raise UsageError(
-            f"Target {target.name} has no vectors of {width} bits.",
-            why=f"Its widest have {widest} bits.",
+            f"TensorFlow {what.version} is built with {name} {version}, which does not know "
+            f"{target.name}.",
+            why=f"-march={target.march} came with {name} {needed}.",
+            do="Choose an older target of the same family, a newer TensorFlow, or "
+            "--compiler system with a base image that has a newer GCC.",
         )
-    others = [flag for flag in target.flags if not flag.startswith("-mprefer-vector-width=")]
-    flags = (*others, f"-mprefer-vector-width={width}")
-    return replace(target, vector_width=width, flags=flags), f"{target.label}.v{width}"
 
 
 def _official(what: Release) -> Tree:
-    return Tree(
-        kind="archive" if what.source_sha256 else "git",
-        url=f"https://github.com/tensorflow/tensorflow/archive/refs/tags/{what.tag}.tar.gz"
-        if what.source_sha256
-        else "https://github.com/tensorflow/tensorflow.git",
-        ref=what.tag,
-        sha256=what.source_sha256 or "",
-    )
+    return Tree(kind="archive", url=what.archive, ref=what.tag, sha256=what.source_sha256)
 
 
 def _bazel(given: Sources, what: Release) -> Bazel:
@@ -176,30 +186,40 @@ def _archives(tree: Tree, bazel: Bazel) -> dict[str, Path]:
     return {name: path for name, path in found.items() if path is not None}
 
 
-def _optional(text: str | None, option: str) -> str:
+def _archive_digest(path: Path) -> str:
+    try:
+        return archive.digest(path)
+    except OSError as error:
+        where = error.filename or path
+        raise UsageError(f"Cannot read {where}.", why=error.strerror or str(error)) from error
+
+
+def _address(text: str | None, option: str) -> str:
     return sources.url(text, option) if text else ""
 
 
+def _positive(number: int | None, option: str) -> int | None:
+    if number is not None and number < 1:
+        raise UsageError(f"{option}: {number} is less than 1.")
+    return number
+
+
 def _digest(files: Mapping[str, bytes], archives: Mapping[str, str]) -> str:
-    total = hashlib.sha256()
-    for name, data in sorted(files.items()):
-        total.update(f"{name} {hashlib.sha256(data).hexdigest()}\n".encode())
-    for name, sha256 in sorted(archives.items()):
-        total.update(f"{name} {sha256}\n".encode())
-    return total.hexdigest()
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    lines = [f"{name} {sha256}\n" for name, sha256 in sorted({**hashes, **archives}.items())]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _check_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file.", do="Name a folder.")
-    if folder.is_dir() and any(folder.iterdir()) and not _is_context(folder):
+    try:
+        occupied = folder.is_dir() and any(folder.iterdir())
+    except OSError as error:
+        raise UsageError(f"Cannot read {folder}.", why=error.strerror or str(error)) from error
+    if occupied and not render.is_context(folder):
         raise UsageError(
-            f"{folder} is not empty and not a build context of tfbuild.",
-            why=f"It has no {MARK} of ours; nothing was changed.",
-            do="Name an empty or a new folder.",
+            f"{folder} is not empty, and not a build context that tfbuild wrote.",
+            why=f"It has no {render.MARK} of tfbuild. Nothing was changed.",
+            do="Name a new or an empty folder.",
         )
-
-
-def _is_context(folder: Path) -> bool:
-    path = folder / MARK
-    return path.is_file() and render.SCHEMA.encode() in path.read_bytes()[:200]

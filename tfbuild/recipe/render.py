@@ -1,27 +1,35 @@
 """The templates' side of a recipe: facts in, files out."""
 
+import json
 import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tfbuild import artifact, resources
+from tfbuild import artifact, release, resources
 from tfbuild.errors import UsageError
 from tfbuild.recipe.sources import Bazel, Tree
 from tfbuild.release import Release
 from tfbuild.target import Target
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 SCHEMA = "tfbuild.recipe"
+VERSION = 1
+MARK = "recipe.json"
 TEMPLATES = {
     "Dockerfile": "Dockerfile.j2",
-    "toolchain.sh": "toolchain.sh.j2",
+    "README.md": "context-README.md.j2",
     "build.sh": "build.sh.j2",
     "tfbuild.bazelrc": "tfbuild.bazelrc.j2",
-    "README.md": "context-README.md.j2",
+    "toolchain.sh": "toolchain.sh.j2",
 }
 _FLAG = re.compile(r"-[A-Za-z][A-Za-z0-9=+_,.-]*")
-_STAGE = b"\nFROM toolchain AS compile\n"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+_END_OF_TOOLCHAIN = b"\nFROM toolchain AS compile\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +39,6 @@ class Facts:
     release: Release
     python: str
     target: Target
-    label: str
     compiler: str
     base_image: str
     tree: Tree
@@ -46,51 +53,70 @@ class Facts:
 
 
 def context(facts: Facts) -> dict[str, bytes]:
-    """Return the rendered files of the context, without its archives."""
-    check_flags(facts.target.flags)
+    """Return the rendered files of the context, without its archives.
+
+    Raises:
+        UsageError: the target's name or a flag cannot be part of a recipe.
+    """
+    _check_target(facts.target)
     environment = _environment()
     values = _values(facts)
     files = {
         name: environment.get_template(template).render(values).encode()
         for name, template in TEMPLATES.items()
     }
-    files["recipe.json"] = artifact.dict_to_json(_decided(facts)).encode()
+    files[MARK] = artifact.dict_to_json(_decided(facts)).encode()
     return dict(sorted(files.items()))
 
 
 def toolchain(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the parts that the toolchain stage depends on."""
-    stage, found, _ = files["Dockerfile"].partition(_STAGE)
+    """Return the parts of the context that the toolchain stage depends on."""
+    stage, found, _ = files["Dockerfile"].partition(_END_OF_TOOLCHAIN)
     if not found:
-        raise AssertionError(_STAGE)
+        raise AssertionError("Dockerfile.j2 has no stage compile")
     return {"Dockerfile": stage, "toolchain.sh": files["toolchain.sh"]}
 
 
-def check_flags(flags: tuple[str, ...]) -> None:
-    """Raise UsageError for a word that is no compiler flag, or means the builder's own CPU."""
-    for flag in flags:
-        if not _FLAG.fullmatch(flag):
-            raise UsageError(f"{flag!r} is not a compiler flag that tfbuild passes on.")
-        if flag in {"-march=native", "-mtune=native", "-mcpu=native"}:
-            raise UsageError(
-                f"{flag} cannot be part of a recipe.",
-                why="The wheel could not say which CPUs run it.",
-                do="Name a target; `tfbuild detect` recommends one for this CPU.",
-            )
+def is_context(folder: Path) -> bool:
+    """Return whether the folder is a build context that tfbuild wrote."""
+    try:
+        mark = json.loads((folder / MARK).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(mark, dict) and str(mark.get("schema")).startswith(f"{SCHEMA}/")
 
 
-def _environment() -> Any:
+def _check_target(target: Target) -> None:
+    for word in (target.name, target.label, target.architecture, *target.requires):
+        if not _NAME.fullmatch(word):
+            raise UsageError(f"{word!r} cannot be part of a target.")
+    for flag in target.flags:
+        _check_flag(flag)
+
+
+def _check_flag(flag: str) -> None:
+    if not _FLAG.fullmatch(flag):
+        raise UsageError(f"{flag!r} is not a compiler flag that tfbuild passes on.")
+    if flag.endswith("=native"):
+        raise UsageError(
+            f"{flag} cannot be part of a recipe.",
+            why="The wheel could not say which CPUs run it.",
+            do="Name a target; `tfbuild detect` recommends one for this CPU.",
+        )
+
+
+def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(resources.folder("templates")),
         undefined=StrictUndefined,
-        # Bash has ${#array[@]}, which the usual delimiters would take for a comment.
-        comment_start_string="{##",
-        comment_end_string="##}",
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        # Bash has ${#array[@]}, which the usual delimiters would take for a comment.
+        comment_start_string="{##",
+        comment_end_string="##}",
         autoescape=False,  # noqa: S701 - shell and Dockerfile, quoted by `sh`, not HTML
     )
     environment.filters["sh"] = lambda value: shlex.quote(str(value))
@@ -99,28 +125,54 @@ def _environment() -> Any:
 
 def _values(facts: Facts) -> dict[str, Any]:
     family, _, version = facts.compiler.partition("-")
+    local = facts.release.hermetic_compiler and family == "system"
+    given = {
+        "distinct_host_configuration": facts.release.distinct_host_configuration,
+        "local_compiler": local,
+    }
     return {
         **vars(facts),
-        "compiler_family": family,
+        "family": family,
         "compiler_version": version,
-        "build_packages": facts.release.build_packages.get(facts.python, ()),
+        "packages": facts.release.python_packages[facts.python],
         "host_march": "x86-64" if facts.target.architecture == "x86_64" else "armv8-a",
-        "pip_host": re.sub(r"^https?://([^/:]+).*", r"\1", facts.pip_index),
+        "local_compiler": local,
+        "bazel_flags": [flag for flag in release.bazel_flags() if given[flag.when]],
+        "kernels": release.xnnpack_kernels(),
+        "kernels_too_new": _kernels_too_new(family, version),
+        "pip_trusted_host": _trusted_host(facts.pip_index),
     }
 
 
-def _decided(facts: Facts) -> dict[str, Any]:
-    tree, bazel = facts.tree, facts.bazel
+def _kernels_too_new(family: str, version: str) -> list[str]:
+    """Return kernels that the recipe's compiler cannot compile; build.sh asks an unknown one."""
+    if family == "gcc":
+        return [kernels.isa for kernels in release.xnnpack_kernels() if kernels.gcc > int(version)]
+    if family in {"clang", "llvm"}:
+        return [
+            kernels.isa for kernels in release.xnnpack_kernels() if kernels.clang > int(version)
+        ]
+    return []
+
+
+def _trusted_host(index: str) -> str:
+    """Return the host that pip has to be told to trust: one without encryption."""
+    found = re.match(r"http://([^/]+)", index)
+    return found.group(1) if found else ""
+
+
+def _decided(facts: Facts) -> dict[str, object]:
+    target, tree, bazel = facts.target, facts.tree, facts.bazel
     return {
-        "schema": f"{SCHEMA}/1",
+        "schema": f"{SCHEMA}/{VERSION}",
         "tensorflow": facts.release.version,
         "python": facts.python,
-        "target": facts.target.name,
-        "label": facts.label,
-        "architecture": facts.target.architecture,
-        "flags": list(facts.target.flags),
-        "vector_width": facts.target.vector_width,
-        "requires": sorted(facts.target.requires),
+        "target": target.name,
+        "label": target.label,
+        "architecture": target.architecture,
+        "flags": list(target.flags),
+        "vector_width": target.vector_width,
+        "requires": sorted(target.requires),
         "kind": facts.release.kind,
         "compiler": facts.compiler,
         "base_image": facts.base_image,
@@ -141,4 +193,5 @@ def _decided(facts: Facts) -> dict[str, Any]:
         "llvm_mirror": facts.llvm_mirror,
         "jobs": facts.jobs,
         "memory": facts.memory,
+        "known_problems": list(facts.release.known_problems(target.requires)),
     }

@@ -5,6 +5,7 @@ scripts, so each word has to match a strict pattern; the templates quote it all 
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -75,7 +76,7 @@ def image(text: str, python: str) -> str:
     if not _IMAGE.fullmatch(name):
         raise UsageError(
             f"{text!r} is not the name of an image.",
-            why="Expected something like debian:bookworm or registry.example:5000/python:3.12-slim.",
+            why="Expected a name like debian:bookworm or registry.example:5000/python:3.12-slim.",
         )
     return name
 
@@ -119,7 +120,7 @@ def tree(text: str | None, *, default: Tree, tag: str) -> Tree:
     )
 
 
-def bazel(text: str, *, mirror: str, known: dict[str, str]) -> Bazel:
+def bazel(text: str, *, mirror: str, known: Mapping[str, str]) -> Bazel:
     """Return where Bazel comes from.
 
     Args:
@@ -168,7 +169,7 @@ def _refuse_credentials(text: str, option: str) -> None:
     if re.match(r"[a-z+]+://[^/@]*:[^/@]*@", text):
         raise UsageError(
             f"{option}: the address holds a user name and a password.",
-            why="They would be readable in the build context, in image layers and in process lists.",
+            why="They would be readable in the context, in image layers and in process lists.",
             do="Put them into a pip.conf or .netrc of a base image of your own (--base-image), or "
             "give the address of a local proxy that holds them.",
         )
