@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tfbuild.errors import TfbuildError
-from tfbuild.index import address, folder, wheelfile
+from tfbuild.index import address, folder, views, wheelfile
 from tfbuild.index.address import Server
 from tfbuild.index.credentials import Credentials
 from tfbuild.index.wheelfile import WheelFile
@@ -163,7 +163,7 @@ def _door(
 
 def _to_folder(wheel: WheelFile, index: str, root: Path, progress: Progress) -> Receipt:
     new = folder.add(root, wheel, progress)
-    simple = folder.simple(root, folder.root_name(wheel))
+    simple = views.simple(root, views.root_name(wheel))
     return Receipt(
         index=index,
         file=wheel.filename,
