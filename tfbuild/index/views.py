@@ -33,9 +33,7 @@ def metadata_path(wheel: Path) -> Path:
     return wheel.with_name(wheel.name + ".metadata")
 
 
-def write_pages(
-    root: Path, project: NormalizedName, *, known: dict[str, WheelFile] | None = None
-) -> None:
+def write_pages(root: Path, project: NormalizedName, *, known: dict[str, WheelFile]) -> None:
     """Write every page on which the project appears, from what `files/` holds.
 
     Args:
@@ -47,7 +45,7 @@ def write_pages(
         SaveError: a page cannot be written.
         WheelError: `files/` holds a damaged wheel of the project.
     """
-    entries = _entries(root, project, known or {})
+    entries = _entries(root, project, known)
     names = {entry.label or UNLABELLED for entry in entries} | set(_roots(root, project))
     for name in (*sorted(names - {ALL}), ALL):
         listed = [e for e in entries if name in {ALL, e.label or UNLABELLED}]
