@@ -5,12 +5,9 @@ a key is an option's long name (`engine = "podman"`), at the top for every comma
 option or in a table named after one command (`[tool.tfbuild.wheel]`).
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-from platformdirs import user_cache_path
 
 from tfbuild.errors import UsageError, suggestion
 
@@ -25,6 +22,8 @@ class Settings:
 
 def cache_folder(name: str) -> Path:
     """Return the user's cache folder for `name` ("environments", "data"); it may not exist yet."""
+    from platformdirs import user_cache_path
+
     return user_cache_path("tfbuild") / name
 
 
@@ -38,6 +37,8 @@ def find(start: Path) -> Settings:
         path = folder / "pyproject.toml"
         if not path.is_file():
             continue
+        import tomllib
+
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("tfbuild")
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -1,23 +1,56 @@
 """The Typer application, and the only place where an error becomes a message and an exit code."""
 
+import importlib
 import os
 import sys
-import traceback
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
-from tfbuild import __version__, settings
+from tfbuild import __version__
 from tfbuild.errors import TfbuildError
+
+# The order is the order of the work, and of `tfbuild --help`.
+COMMANDS = tuple(
+    name
+    for name in (
+        *("detect", "targets", "render", "rehearse", "wheel"),
+        *("inspect", "bench", "compare", "publish"),
+    )
+    if (Path(__file__).parent / f"{name}.py").exists()  # TEMPORARY while rooms are being written
+)
 
 EPILOG = (
     "Exit codes: 0 done, 1 unexpected, 2 usage, 3 nothing to do, 4 host, 5 engine, 6 build, "
     "7 wheel, 8 benchmark, 10 publish, 11 cannot save, 130 interrupted."
 )
 
+
+class Commands(TyperGroup):
+    """The commands, each imported when it is asked for: `detect` shall not wait for `bench`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - Typer moves this class about
+        """Return the names in the order of the work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002
+        """Return the command of that name, or None."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            self.commands[cmd_name] = _load(cmd_name)
+        return self.commands.get(cmd_name)
+
+
+def _load(name: str) -> Any:  # noqa: ANN401
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    importlib.import_module(f"tfbuild.cli.{name}").register(alone)
+    return typer.main.get_command(alone)
+
+
 app = typer.Typer(
     name="tfbuild",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -46,21 +79,11 @@ def _root(
     """Compile TensorFlow for the CPU it runs on, prove what the wheel holds, measure, publish."""
 
 
-# The order is the order of the work, and of `tfbuild --help`.
-import importlib
-
-for name in "detect targets render rehearse wheel inspect bench compare publish".split():
-    try:
-        importlib.import_module(f"tfbuild.cli.{name}").register(app)
-    except ModuleNotFoundError as missing:  # TEMPORARY while rooms are being written
-        if missing.name != f"tfbuild.cli.{name}":
-            raise
-
-
 def main() -> NoReturn:
     """Run the command line and exit."""
     try:
-        app(default_map=_defaults())
+        command = typer.main.get_command(app)
+        command(default_map=_defaults(command))
     except TfbuildError as error:
         _tell(error)
         sys.exit(error.exit_code)
@@ -77,13 +100,23 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
-def _defaults() -> dict[str, dict[str, object]]:
-    command = typer.main.get_command(app)
+def _defaults(command: Any) -> dict[str, dict[str, object]]:  # noqa: ANN401
+    # Most folders have no settings: do not even load what reads them.
+    here = Path.cwd()
+    if not any((folder / "pyproject.toml").is_file() for folder in (here, *here.parents)):
+        return {}
+    from tfbuild import settings
+
+    found = settings.find(here)
+    if not found.values:
+        return {}
     options = {
-        name: frozenset(parameter.name for parameter in sub.params if parameter.name)
-        for name, sub in getattr(command, "commands", {}).items()
+        name: frozenset(
+            parameter.name for parameter in command.get_command(None, name).params if parameter.name
+        )
+        for name in COMMANDS
     }
-    return settings.default_map(settings.find(Path.cwd()), options)
+    return settings.default_map(found, options)
 
 
 def _wants_traceback() -> bool:
@@ -92,6 +125,8 @@ def _wants_traceback() -> bool:
 
 def _tell(error: TfbuildError) -> None:
     if _wants_traceback():
+        import traceback
+
         traceback.print_exception(error)
     sys.stderr.write(f"tfbuild: error: {error.what}\n")
     for part in (error.why, error.do):
@@ -101,6 +136,8 @@ def _tell(error: TfbuildError) -> None:
 
 def _tell_unexpected(error: Exception) -> None:
     if _wants_traceback():
+        import traceback
+
         traceback.print_exception(error)
     sys.stderr.write(
         f"tfbuild: unexpected error: {type(error).__name__}: {error}\n"
