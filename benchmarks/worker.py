@@ -128,13 +128,23 @@ def _environment(threads: int | None) -> dict[str, object]:
     return {
         "python": ".".join(map(str, sys.version_info[:3])),
         "tensorflow": tf.__version__,
-        "keras": tf.keras.__version__,
+        "keras": _keras_version(tf),
         "numpy": np.__version__,
         "onednn": _onednn(),
         "intra_threads": tf.config.threading.get_intra_op_parallelism_threads(),
         "inter_threads": tf.config.threading.get_inter_op_parallelism_threads(),
         "cpu_features_built": _cpu_features(said),
     }
+
+
+def _keras_version(tf: Any) -> str:
+    """Return the version of the Keras behind tf.keras, which 2.13 to 2.15 do not show there."""
+    version = getattr(tf.keras, "__version__", None)
+    if version is None:
+        import keras
+
+        version = keras.__version__
+    return str(version)
 
 
 def _onednn() -> bool:

@@ -1,0 +1,124 @@
+"""Asks another interpreter about its TensorFlow."""
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfbuild import process
+from tfbuild.errors import BenchError, HostError, TfbuildError
+from tfbuild.process import Completed
+
+_SECONDS = 600.0
+# What TensorFlow's own check says before it aborts (tensorflow/core/platform/cpu_feature_guard.cc).
+_GUARD = re.compile(r"compiled to use (.+?) instructions, but these aren't available")
+_MARK = "tfbuild-probe:"
+_LAST_LINES = 12
+
+# Runs in Python 3.8 to 3.13, without anything but the standard library and, where asked,
+# TensorFlow. Its answer is marked, since TensorFlow prints too.
+_SCRIPT = """
+import json, platform, sys
+from importlib import metadata
+packages, holders = {}, []
+for one in metadata.distributions():
+    name = (one.metadata["Name"] or "").lower().replace("_", "-")
+    if not name or name in packages:
+        continue
+    packages[name] = one.version
+    if any(str(file) == "tensorflow/__init__.py" for file in one.files or ()):
+        holders.append(name)
+tensorflow = None
+if sys.argv[1] == "import":
+    import tensorflow as tf
+    tf.linalg.matmul(tf.ones((64, 64)), tf.ones((64, 64))).numpy()
+    tensorflow = tf.__version__
+print("MARK" + json.dumps({
+    "python": platform.python_version(),
+    "distribution": holders[0] if holders else "",
+    "version": packages[holders[0]] if holders else "",
+    "tensorflow": tensorflow or "",
+    "packages": sorted(name + "==" + version for name, version in packages.items()),
+}))
+""".replace("MARK", _MARK)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What an interpreter says about itself."""
+
+    python: str
+    """"3.11.7"."""
+    distribution: str
+    """The distribution that holds the package `tensorflow`; empty where nobody knows."""
+    version: str
+    tensorflow: str
+    """TensorFlow's own version; empty when it was not imported."""
+    packages: tuple[str, ...]
+
+
+def looked(name: str, python: Path) -> Seen:
+    """Return what is installed, without importing TensorFlow.
+
+    Raises:
+        BenchError: the interpreter does not run, or has no TensorFlow.
+    """
+    seen = _seen(name, _run(name, python, "look"))
+    if not seen.distribution:
+        raise BenchError(
+            f"{python} has no TensorFlow.",
+            do="Install one into it: pip install 'tfbuild[tensorflow]'",
+        )
+    return seen
+
+
+def imported(name: str, python: Path) -> Seen:
+    """Import TensorFlow, run one product of matrices, and return what is installed.
+
+    Raises:
+        HostError: this CPU lacks instructions that it uses.
+        BenchError: it cannot be imported.
+    """
+    done = _run(name, python, "import")
+    if not done.ok:
+        raise _refused(name, done)
+    return _seen(name, done)
+
+
+def _run(name: str, python: Path, what: str) -> Completed:
+    quiet = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "0"}
+    for variable in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
+        quiet.pop(variable, None)
+    try:
+        return process.run([python, "-c", _SCRIPT, what], env=quiet, timeout=_SECONDS, check=False)
+    except process.ProcessError as error:
+        raise BenchError(f"{name} cannot be measured: {error.what}", why=error.why) from error
+
+
+def _seen(name: str, done: Completed) -> Seen:
+    _, mark, answer = done.stdout.rpartition(_MARK)
+    if not done.ok or not mark:
+        raise BenchError(f"{name} is no Python that answers.", why=_last(done))
+    fields = json.loads(answer)
+    return Seen(**{**fields, "packages": tuple(fields["packages"])})
+
+
+def _refused(name: str, done: Completed) -> TfbuildError:
+    do = "`tfbuild detect` shows what this CPU has, `tfbuild inspect` what a wheel uses."
+    if guard := _GUARD.search(done.stderr):
+        why = f"TensorFlow's own check: it was compiled to use {guard[1]}, which this CPU lacks."
+        return HostError(f"This CPU cannot run {name}.", why=why, do=do)
+    if done.signal_name == "SIGILL":
+        why = "Importing it died of an illegal instruction (SIGILL)."
+        return HostError(f"This CPU cannot run {name}.", why=why, do=do)
+    if "No module named 'tensorflow'" in done.stderr:
+        return BenchError(
+            f"{name} has no TensorFlow.", why=_last(done), do="Name a distribution that holds one."
+        )
+    how = f"died of {done.signal_name}" if done.signal_name else "failed"
+    return BenchError(f"Importing the TensorFlow of {name} {how}.", why=_last(done))
+
+
+def _last(done: Completed) -> str:
+    return "\n".join(done.stderr.strip().splitlines()[-_LAST_LINES:])
