@@ -78,7 +78,8 @@ def from_json(kind: type[T], text: str | bytes, *, source: str = "JSON") -> T:
             do="Read it with the tfbuild that wrote it, or make it again.",
         )
     try:
-        return msgspec.convert(data, kind, dec_hook=_decode_other)
+        # JSON has only strings as keys, so a whole number as key comes back as one.
+        return msgspec.convert(data, kind, dec_hook=_decode_other, str_keys=True)
     except msgspec.ValidationError as error:
         raise UsageError(f"{source} is damaged.", why=str(error)) from error
 

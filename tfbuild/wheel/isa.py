@@ -20,6 +20,7 @@ from tfbuild.wheel.extensions import INVALID, ORDER
 _BITNESS = {"x86_64": 64, "i686": 32}
 _BLOCK = 1 << 20
 _STEP = 4 << 20
+_MB = 1_000_000
 _LONGEST = 15  # bytes of an x86 instruction
 _SILENT = Silent()
 
@@ -63,16 +64,16 @@ def count(source: Path | bytes, progress: Progress = _SILENT) -> IsaCounts:
 
     Args:
         source: the library's file, or its content.
-        progress: told the bytes done of all executable bytes.
+        progress: told the megabytes done.
 
     Raises:
         WheelError: not an ELF file for x86, or damaged.
     """
     if isinstance(source, bytes):
-        return _count(io.BytesIO(source), "The library", progress)
+        return count_open(io.BytesIO(source), "The library", progress)
     try:
         with source.open("rb") as file:
-            return _count(file, source.name, progress)
+            return count_open(file, source.name, progress)
     except OSError as error:
         raise WheelError(f"Cannot read {source}.", why=error.strerror or str(error)) from error
 
@@ -82,7 +83,8 @@ def is_known(machine: str) -> bool:
     return machine in _BITNESS
 
 
-def _count(file: BinaryIO, name: str, progress: Progress) -> IsaCounts:
+def count_open(file: BinaryIO, name: str, progress: Progress = _SILENT) -> IsaCounts:
+    """Disassemble a shared library that is open for reading and seeking; else like `count`."""
     machine = elf.facts(file, name).machine
     if machine not in _BITNESS:
         raise WheelError(
@@ -91,7 +93,7 @@ def _count(file: BinaryIO, name: str, progress: Progress) -> IsaCounts:
         )
     regions = elf.regions(file, name)
     total = sum(region.size for region in regions)
-    progress.phase("Reading instructions (bytes)", total)
+    progress.phase("Reading code (MB)", max(1, total // _MB))
     tally = _Tally(_BITNESS[machine])
     done = told = data = 0
     for region in regions:
@@ -99,8 +101,8 @@ def _count(file: BinaryIO, name: str, progress: Progress) -> IsaCounts:
         done += region.size
         if done - told >= _STEP:
             told = done
-            progress.step(done, total)
-    progress.step(total, total)
+            progress.step(done // _MB)
+    progress.step(max(1, total // _MB))
     return tally.result(machine=machine, size=total, data=data)
 
 

@@ -1,0 +1,115 @@
+"""The files of a distribution, in a wheel or installed, seen in the same way."""
+
+import csv
+import io
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+from tfbuild.errors import SaveError, WheelError
+from tfbuild.wheel.archive import CHUNK, MAX_TEXT, Archive
+
+# Smaller libraries are unpacked into memory, larger ones into a temporary file.
+_IN_MEMORY = 64 << 20
+
+
+class Contents(Protocol):
+    """A distribution's files."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of each file; names as in RECORD."""
+
+    def open(self, name: str) -> AbstractContextManager[BinaryIO]:
+        """Open a file for reading and seeking. Raises WheelError, SaveError."""
+
+    def text(self, name: str) -> bytes | None:
+        """Return a small file of .dist-info ("WHEEL"), None if missing. Raises WheelError."""
+
+    def small(self, name: str) -> bytes | None:
+        """Return any small file by its full name, None if missing. Raises WheelError."""
+
+
+class WheelContents:
+    """The files of a wheel."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self.sizes = {name: info.file_size for name, info in archive.members.items()}
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        """Unpack one file, for as long as it is needed."""
+        with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
+            try:
+                for chunk in self._archive.chunks(name):
+                    file.write(chunk)
+                file.seek(0)
+            except OSError as error:
+                raise SaveError(
+                    f"Cannot unpack {name} into a temporary file.",
+                    why=error.strerror or str(error),
+                    do=f"It needs {self.sizes[name] >> 20} MB below {tempfile.gettempdir()}; "
+                    "TMPDIR=FOLDER chooses another place.",
+                ) from error
+            yield cast("BinaryIO", file)
+
+    def text(self, name: str) -> bytes | None:
+        """Return a small file of .dist-info."""
+        return self.small(f"{self._archive.dist_info}/{name}")
+
+    def small(self, name: str) -> bytes | None:
+        """Return any small file."""
+        if self.sizes.get(name, MAX_TEXT) >= MAX_TEXT:
+            return None
+        return b"".join(self._archive.chunks(name))
+
+
+class InstalledContents:
+    """The files that an installed distribution's RECORD lists below its site-packages folder."""
+
+    def __init__(self, dist_info: Path) -> None:
+        self._dist_info = dist_info
+        self._site = dist_info.parent
+        self.sizes = dict(self._listed())
+
+    def _listed(self) -> Iterator[tuple[str, int]]:
+        record = self.text("RECORD")
+        if record is None:
+            raise WheelError(
+                f"{self._dist_info.name} has no RECORD.",
+                why="Without it nobody knows which files belong to the distribution.",
+                do="Install it with pip or uv, or inspect its wheel.",
+            )
+        rows = csv.reader(io.StringIO(record.decode("utf-8", "replace")))
+        for name in (row[0] for row in rows if row):
+            path = self._site / name
+            if ".." in Path(name).parts or not path.is_file():
+                continue
+            yield name, path.stat().st_size
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        """Open an installed file."""
+        try:
+            file = (self._site / name).open("rb", buffering=CHUNK)
+        except OSError as error:
+            raise WheelError(f"Cannot read {name}.", why=error.strerror or str(error)) from error
+        with file:
+            yield file
+
+    def text(self, name: str) -> bytes | None:
+        """Return a small file of .dist-info."""
+        return self._read(self._dist_info / name)
+
+    def small(self, name: str) -> bytes | None:
+        """Return any small file."""
+        return self._read(self._site / name)
+
+    def _read(self, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes() if path.stat().st_size < MAX_TEXT else None
+        except OSError:
+            return None

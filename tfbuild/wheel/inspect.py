@@ -1,0 +1,235 @@
+"""Reads any wheel or installed TensorFlow: what it is, what it needs, what its code uses.
+
+Nothing of it is imported or run. The counts of a large library take a minute, so a caller may name
+a folder where results are kept.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from packaging.tags import Tag, parse_tag
+from packaging.version import InvalidVersion, Version
+
+from tfbuild import artifact
+from tfbuild import installed as environments
+from tfbuild.errors import NothingToDoError, SaveError, UsageError
+from tfbuild.progress import Progress, Silent
+from tfbuild.wheel import archive as archives
+from tfbuild.wheel import libraries
+from tfbuild.wheel.contents import Contents, InstalledContents, WheelContents
+from tfbuild.wheel.inspection import Code, Inspection
+
+_SILENT = Silent()
+_HEADER = "tensorflow/include/tensorflow/core/public/version.h"
+_RECORD = "tfbuild.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Identity:
+    """What the names say, before any file is read."""
+
+    source: Literal["wheel", "installed"]
+    file: str
+    distribution: str
+    version: str
+    tags: tuple[Tag, ...]
+    size: int | None
+    sha256: str | None
+
+
+def inspect(path: Path, *, progress: Progress = _SILENT, cache: Path | None = None) -> Inspection:
+    """Inspect a wheel.
+
+    Args:
+        path: the wheel.
+        progress: told the libraries read, then the bytes of code decoded.
+        cache: folder of earlier results; None decodes anew.
+
+    Raises:
+        WheelError: no such file, not a wheel, damaged, or dangerous to unpack.
+        SaveError: no room for the largest library in the temporary folder.
+    """
+    with archives.opened(path) as wheel:
+        identity = _Identity(
+            source="wheel",
+            file=path.name,
+            distribution=wheel.file_name.name,
+            version=str(wheel.file_name.version),
+            tags=wheel.file_name.tags,
+            size=path.stat().st_size,
+            sha256=artifact.sha256(path),
+        )
+        key = f"{path.name}\n{identity.sha256}"
+        contents = WheelContents(wheel)
+        return _remembered(cache, key, lambda: _inspection(contents, identity, progress))
+
+
+def installed(
+    place: Path | None = None, *, progress: Progress = _SILENT, cache: Path | None = None
+) -> Inspection:
+    """Inspect an installed TensorFlow without importing it.
+
+    Args:
+        place: an environment's folder, its interpreter, or a site-packages folder; None is the
+            current environment ($VIRTUAL_ENV, else $CONDA_PREFIX, else the one that runs tfbuild).
+        progress: as for `inspect`.
+        cache: as for `inspect`.
+
+    Raises:
+        NothingToDoError: no TensorFlow is installed there.
+        WheelError: it is installed without a list of its files.
+    """
+    found = _found(place)
+    contents = InstalledContents(found.folder)
+    identity = _Identity(
+        source="installed",
+        file=str(found.folder),
+        distribution=found.distribution,
+        version=found.version,
+        tags=_stated_tags(contents),
+        size=None,
+        sha256=None,
+    )
+    largest = max(contents.sizes, key=contents.sizes.__getitem__, default="")
+    changed = (found.folder.parent / largest).stat().st_mtime_ns
+    listed = hashlib.sha256(contents.text("RECORD") or b"").hexdigest()
+    key = f"{found.folder}\n{listed}\n{largest}\n{changed}"
+    return _remembered(cache, key, lambda: _inspection(contents, identity, progress))
+
+
+def _found(place: Path | None) -> environments.Installed:
+    folders = environments.site_folders() if place is None else _site_folders(place)
+    for folder in folders:
+        if found := environments.find_in(folder):
+            return found
+    looked = "\n".join(str(folder) for folder in folders) or "no site-packages folder"
+    raise NothingToDoError(
+        "No TensorFlow is installed here.",
+        why=f"Looked at: {looked}",
+        do="Activate the environment that has it, or inspect a file: tfbuild inspect FILE.whl",
+    )
+
+
+def _site_folders(place: Path) -> list[Path]:
+    # An interpreter in an environment is a link to one outside, so links are not followed.
+    prefix = place.absolute().parent.parent if place.is_file() else place
+    if any(prefix.glob("*.dist-info")):
+        return [prefix]
+    return sorted(
+        folder
+        for pattern in ("lib*/python3*/*-packages", "local/lib*/python3*/*-packages")
+        for folder in prefix.glob(pattern)
+    )
+
+
+def _remembered(cache: Path | None, key: str, make: Callable[[], Inspection]) -> Inspection:
+    if cache is None:
+        return make()
+    path = cache / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
+    if path.exists():
+        try:
+            return artifact.load(Inspection, path)
+        except UsageError:
+            # Written by another version, or damaged: made anew below.
+            pass
+    result = make()
+    try:
+        artifact.save(result, path)
+    except SaveError as error:
+        # The result itself is there; only the next time will be slow.
+        return replace(result, notes=(*result.notes, f"The result is not kept: {error.what}"))
+    return result
+
+
+def _inspection(contents: Contents, identity: _Identity, progress: Progress) -> Inspection:
+    found = libraries.examine(contents, progress)
+    unpacked = sum(contents.sizes.values())
+    record, notes = _own_record(contents)
+    return Inspection(
+        source=identity.source,
+        file=identity.file,
+        distribution=identity.distribution,
+        version=identity.version,
+        label=_version(identity.version).local,
+        tensorflow=_tensorflow(contents, identity.version),
+        tags=tuple(str(tag) for tag in identity.tags),
+        python=_python(identity.tags),
+        abi=identity.tags[-1].abi if identity.tags else None,
+        size=unpacked if identity.size is None else identity.size,
+        unpacked_size=unpacked,
+        files=len(contents.sizes),
+        sha256=identity.sha256,
+        libraries=tuple(found.libraries),
+        compilers=tuple(name for name, _ in found.compilers.most_common()),
+        glibc=found.newest("GLIBC"),
+        glibcxx=found.newest("GLIBCXX"),
+        code=found.code,
+        record=record,
+        notes=(*found.notes, *notes, *_mismatch(identity.tags, found.code)),
+    )
+
+
+def _version(text: str) -> Version:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return Version("0")
+
+
+def _tensorflow(contents: Contents, version: str) -> str | None:
+    """Return the version in TensorFlow's own header, else (newer releases) the distribution's.
+
+    A distribution's version may differ: intel-tensorflow 2.11.0.1 is TensorFlow 2.11.0.
+    """
+    if not any(name.startswith("tensorflow/python/") for name in contents.sizes):
+        return None
+    header = (contents.small(_HEADER) or b"").decode("utf-8", "replace")
+    numbers = [
+        re.search(rf"#define TF_{part}_VERSION (\d+)", header)
+        for part in ("MAJOR", "MINOR", "PATCH")
+    ]
+    if all(numbers):
+        suffix = re.search(r'#define TF_VERSION_SUFFIX "([^"]*)"', header)
+        return ".".join(n[1] for n in numbers if n) + (suffix[1] if suffix else "")
+    return _version(version).public
+
+
+def _python(tags: tuple[Tag, ...]) -> str | None:
+    """Return "3.10" for cp310, "3" for py3."""
+    found = re.fullmatch(r"[a-z]+(\d)(\d*)", tags[-1].interpreter) if tags else None
+    if found is None:
+        return None
+    return f"{found[1]}.{found[2]}" if found[2] else found[1]
+
+
+def _stated_tags(contents: Contents) -> tuple[Tag, ...]:
+    text = (contents.text("WHEEL") or b"").decode("utf-8", "replace")
+    stated = re.findall(r"(?m)^Tag:\s*([^\s-]+-[^\s-]+-[^\s-]+)\s*$", text)
+    return tuple(sorted((tag for line in stated for tag in parse_tag(line)), key=str))
+
+
+def _own_record(contents: Contents) -> tuple[dict[str, Any] | None, list[str]]:
+    text = contents.text(_RECORD)
+    if text is None:
+        return None, []
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any]), []
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None, [f"Its {_RECORD} is not a JSON object."]
+
+
+def _mismatch(tags: tuple[Tag, ...], code: Code | None) -> Iterator[str]:
+    if code is None or code.machine is None or not tags:
+        return
+    platforms = {tag.platform for tag in tags}
+    if platforms == {"any"}:
+        yield f"Its tag says that it runs anywhere, but it holds code for {code.machine}."
+    elif all(
+        name.startswith(("manylinux", "linux", "musllinux")) for name in platforms
+    ) and not any(name.endswith(code.machine) for name in platforms):
+        yield f"Its tag says {', '.join(sorted(platforms))}, but it holds code for {code.machine}."
