@@ -25,6 +25,8 @@ from tfbuild.installer import Installer
 from tfbuild.progress import Progress
 from tfbuild.spec import Environment
 
+__all__ = ["Installer", "here", "prepare"]
+
 
 def prepare(
     choice: Choice, installer: Installer, host: Host, progress: Progress, folder: Path | None = None
