@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tfbuild import concerns, reference, stats
-from tfbuild.bench.suite import Scale, Side, Subject
+from tfbuild.bench.suite import Plan, Scale, Side, Subject
 from tfbuild.concerns import Concern
 from tfbuild.errors import NothingToDoError, UsageError
 from tfbuild.stats import Estimate, Verdict
@@ -125,7 +125,7 @@ def compare(
 
 
 def _contrast(baseline: Side, candidate: Side, noise: float) -> Contrast:
-    _check(baseline, candidate)
+    check(baseline.who.spec, baseline.suite.plan, candidate.who.spec, candidate.suite.plan)
     is_paired = baseline.suite == candidate.suite
     estimate = stats.paired if is_paired else stats.unpaired
     then, now = times(baseline), times(candidate)
@@ -159,18 +159,21 @@ def _over_architectures(side: Side) -> list[float]:
     return [stats.geometric_mean(values) for values in zip(*columns, strict=True)]
 
 
-def _check(baseline: Side, candidate: Side) -> None:
-    a, b = baseline.suite.plan, candidate.suite.plan
+def check(baseline: str, a: Plan, candidate: str, b: Plan) -> None:
+    """Refuse plans whose times do not compare.
+
+    Raises:
+        UsageError: scales or architectures differ.
+    """
     if a.scale != b.scale:
         raise UsageError(
-            f"{baseline.who.spec} was measured at scale {a.scale}, "
-            f"{candidate.who.spec} at {b.scale}.",
+            f"{baseline} was measured at scale {a.scale}, {candidate} at {b.scale}.",
             why="Shorter epochs pay more for starting and ending each, so they do not compare.",
             do="Measure both at the same --scale.",
         )
     if set(a.architectures) != set(b.architectures):
         raise UsageError(
-            f"{baseline.who.spec} and {candidate.who.spec} trained different architectures.",
+            f"{baseline} and {candidate} train different architectures.",
             why=f"{', '.join(a.architectures)} against {', '.join(b.architectures)}.",
             do="Measure both with the same --architectures.",
         )

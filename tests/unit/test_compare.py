@@ -125,7 +125,7 @@ def drifting(ratios: dict[str, float]) -> Seconds:
     rng = random.Random(3)
 
     def seconds(who: int, number: int, name: str) -> float:
-        level = 10 * 2**number * math.exp(rng.gauss(0, 0.001))
+        level: float = 10 * 2**number * math.exp(rng.gauss(0, 0.001))
         return level / ratios[name] if who else level
 
     return seconds

@@ -1,0 +1,320 @@
+"""`tfbuild bench` and `tfbuild compare` from the command line to the table and the files."""
+
+import errno
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import DATA, need, pyenv_python
+from tests.unit.test_compare import drifting, subject, suite
+from tfbuild import artifact, choice, resources
+from tfbuild.bench import ARCHITECTURES, Suite
+from tfbuild.choice import Choice, Choices
+from tfbuild.cli import app
+from tfbuild.compare import Comparison
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+RATIOS = dict(zip(ARCHITECTURES, (1.5, 0.7, 1.0, 1.2, 1.02, 1.0), strict=True))
+FAKE_TENSORFLOW = """
+import sys
+__version__ = "2.8.4"
+class _Array:
+    def numpy(self): return 1.0
+class linalg:
+    @staticmethod
+    def matmul(a, b): return _Array()
+def ones(shape): return _Array()
+"""
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> dict[str, Path]:
+    """Result files: one environment each, and both of one session."""
+    levels = drifting(RATIOS)
+
+    def candidate(_who: int, number: int, name: str) -> float:
+        return levels(1, number, name)
+
+    intel = subject("intel-tensorflow==2.8.0", "2.8.0")
+    made = {
+        "pip": suite(drifting(RATIOS), subjects=[subject("pip")]),
+        "other": suite(candidate, subjects=[subject("other")]),
+        "both": suite(drifting(RATIOS), subjects=[subject("pip"), intel]),
+        "three": suite(drifting(RATIOS), subjects=[subject("pip"), intel, subject("third")]),
+    }
+    return {name: artifact.save(each, tmp_path / f"{name}.json") for name, each in made.items()}
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_the_table_of_a_saved_session(tfbuild: Run, saved: dict[str, Path], columns: int) -> None:
+    done = tfbuild("compare", saved["both"], env={"COLUMNS": str(columns), "NO_COLOR": "1"})
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    table = [line for line in lines if not line.startswith("Saved: ")]
+    assert max(map(len, table)) <= columns
+    assert "\x1b" not in done.stdout
+    golden = (DATA / f"compare_{columns}.txt").read_text()
+    assert "\n".join(line.rstrip() for line in table) + "\n" == golden
+
+
+def test_the_comparison_is_saved_and_is_what_json_prints(
+    tfbuild: Run, saved: dict[str, Path], tmp_path: Path
+) -> None:
+    shown = tfbuild("compare", saved["both"])
+    path = Path(shown.stdout.splitlines()[-1].removeprefix("Saved: "))
+    comparison = artifact.load(Comparison, tmp_path / path)
+    done = tfbuild("compare", saved["both"], "--json")
+    assert artifact.from_json(Comparison, done.stdout) == comparison
+    found = {row.architecture: row.speedup.ratio for row in comparison.contrasts[0].rows}
+    assert found == pytest.approx(RATIOS, rel=0.002)
+    overall = math.prod(RATIOS.values()) ** (1 / 6)
+    assert comparison.contrasts[0].overall.ratio == pytest.approx(overall, rel=0.002)
+
+
+def test_results_of_two_sessions_compare_as_not_interleaved(
+    tfbuild: Run, saved: dict[str, Path]
+) -> None:
+    done = tfbuild("compare", saved["pip"], saved["other"])
+    assert done.returncode == 0
+    assert "not interleaved" in done.stdout
+
+
+def test_several_candidates_have_a_table_each(tfbuild: Run, saved: dict[str, Path]) -> None:
+    done = tfbuild("compare", saved["three"])
+    assert done.stdout.count("\ngeometric mean ") == 2
+    assert "\nC  tensorflow-cpu" in done.stdout
+
+
+def test_noise_moves_the_verdict(tfbuild: Run, saved: dict[str, Path]) -> None:
+    loose = json.loads(tfbuild("compare", saved["both"], "--noise", "0.3", "--json").stdout)
+    verdicts = {row["architecture"]: row["verdict"] for row in loose["contrasts"][0]["rows"]}
+    assert verdicts["imdb_fasttext"] == "equivalent"  # 1.2
+    assert verdicts["mnist_mlp"] == "faster"  # 1.5
+
+
+def test_bench_shows_a_saved_result(tfbuild: Run, saved: dict[str, Path]) -> None:
+    done = tfbuild("bench", saved["pip"], env={"COLUMNS": "80"})
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in ARCHITECTURES)
+    assert "307" in done.stdout  # seconds that the K80 took for an epoch of the LSTM
+    assert max(map(len, done.stdout.splitlines()[:-1])) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["compare", "pip"], 2, "with what?"),
+        (["compare", "{pip}"], 2, "alone"),
+        (["compare", "{both}", "{pip}"], 2, "holds 2 environments"),
+        (["bench", "{both}"], 2, "holds 2 environments"),
+        (["compare", "nothing.json", "pip"], 2, "nothing.json does not exist"),
+        (["compare", "{pip}", "{text}"], 2, "not JSON"),
+        (["bench", "pip", "--architectures", "mnist_nlp"], 2, "Did you mean 'mnist_mlp'?"),
+        (["bench", "pip", "--architectures", "mnist_mlp,mnist_mlp"], 2, "names one twice"),
+        (["bench", "pip", "--architectures", ","], 2, "names none"),
+        (["compare", "pip", "{pip}", "--scale", "full"], 2, "was measured at scale quick"),
+        (["compare", "pip", "{pip}", "--architectures", "mnist_mlp"], 2, "different architect"),
+        (["bench", "pip", "--rounds", "0"], 2, "--rounds"),
+    ],
+)
+def test_refusals(
+    tfbuild: Run, saved: dict[str, Path], tmp_path: Path, words: list[str], code: int, said: str
+) -> None:
+    (tmp_path / "text.json").write_text("no")
+    names = {**{name: str(path) for name, path in saved.items()}, "text": "text.json"}
+    done = tfbuild(*(word.format(**names) for word in words))
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "results").exists()
+
+
+# --- Measuring, with the worker that needs no TensorFlow ----------------------------------------
+
+
+def environment(folder: Path, name: str, **behaviour: Any) -> Path:
+    """Make a virtual environment with something that passes for TensorFlow."""
+    home = folder / name
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+    site = next(home.glob("lib/python*/site-packages"))
+    (site / "tensorflow").mkdir()
+    (site / "tensorflow/__init__.py").write_text(FAKE_TENSORFLOW)
+    info = site / "tensorflow_cpu-2.8.4.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tensorflow-cpu\nVersion: 2.8.4\n")
+    (info / "RECORD").write_text("tensorflow/__init__.py,,\n")
+    (home / "bin/behaviour.json").write_text(json.dumps(behaviour))
+    return home / "bin/python"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in `tmp_path`, with the fake worker in the place of the real one."""
+    worker = tmp_path / "benchmarks"
+    worker.mkdir()
+    shutil.copy(DATA / "fake_worker.py", worker / "worker.py")
+    monkeypatch.setattr(resources, "folder", lambda _name: worker)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def tfbuild_here(monkeypatch: pytest.MonkeyPatch, *words: str | Path) -> int:
+    """Run the command line in this process and return its exit code."""
+    monkeypatch.setattr(sys, "argv", ["tfbuild", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    return int(str(ended.value.code))
+
+
+def test_measure_and_compare(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = environment(here, "slow", seconds=dict.fromkeys(ARCHITECTURES, 3.0))
+    fast = environment(here, "fast", seconds=dict.fromkeys(ARCHITECTURES, 2.0))
+    words = ["--rounds", "5", "--seed", "1", "--threads", "2"]
+    assert tfbuild_here(monkeypatch, "compare", slow, fast, *words) == 0
+    out, _ = capsys.readouterr()
+    assert out.count("faster") == 7  # six rows and their mean
+    assert out.count("1.50x") == 7
+    assert "Data: generated for all." in out
+    files = [Path(line.split(": ")[1]) for line in out.splitlines() if line.startswith("Saved: ")]
+    measured, comparison = artifact.load(Suite, files[0]), artifact.load(Comparison, files[1])
+    assert (measured.rounds, measured.plan.seed, measured.plan.threads) == (5, 1, 2)
+    assert comparison.samples == (str(files[0]),)
+    assert comparison.contrasts[0].rows[0].speedup.ratio == pytest.approx(1.5)
+
+
+def test_a_saved_result_against_one_measured_now(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    python = environment(here, "one")
+    words = ["--rounds", "2", "--architectures", "mnist_mlp", "--scale", "smoke", "--json"]
+    assert tfbuild_here(monkeypatch, "bench", python, *words) == 0
+    first = artifact.from_json(Suite, capsys.readouterr().out)
+    path = artifact.save(first, here / "first.json")
+    assert tfbuild_here(monkeypatch, "compare", path, python, *words) == 0
+    found = artifact.from_json(Comparison, capsys.readouterr().out)
+    assert not found.contrasts[0].rows[0].speedup.paired
+    assert len(found.samples) == 2
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_stands_in_for_a_compiled_wheel_is_said_first(
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    as_json: bool,
+) -> None:
+    line = "No wheel has been compiled yet: compiled = another one."
+    python = environment(here, "one")
+
+    def choose(specs: Any, _here: Any) -> Choices:
+        choices = tuple(
+            Choice(
+                spec=spec,
+                distribution="tensorflow-cpu",
+                version="2.8.4",
+                tensorflow="2.8.4",
+                python="3.11",
+                interpreter=python,
+                install=None,
+            )
+            for spec in specs
+        )
+        return Choices(choices=choices, first_line=line, notes=("Something else.",))
+
+    monkeypatch.setattr(choice, "choose", choose)
+    words = ["--rounds", "1", "--architectures", "mnist_mlp", *(["--json"] if as_json else [])]
+    assert tfbuild_here(monkeypatch, "compare", "pip", "compiled", *words) == 0
+    out, err = capsys.readouterr()
+    if as_json:
+        assert artifact.from_json(Comparison, out).notes == (line, "Something else.")
+        assert line in err
+    else:
+        assert out.splitlines()[0] == line
+        assert "Something else." in err
+
+
+def test_a_cpu_that_lacks_instructions_is_exit_4(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = environment(here, "good"), environment(here, "bad", trouble="SIGILL", at="")
+    assert tfbuild_here(monkeypatch, "compare", good, bad) == 4
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "This CPU cannot run" in err
+    assert "tfbuild inspect" in err
+    assert not list(here.glob("results/*"))
+
+
+def test_a_full_disk_is_exit_11_and_names_what_is_kept(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    python = environment(here, "one")
+    real, calls = os.fsync, []
+
+    def fsync(handle: int) -> None:
+        calls.append(handle)
+        if len(calls) == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    words = ["--rounds", "3", "--architectures", "mnist_mlp"]
+    assert tfbuild_here(monkeypatch, "bench", python, *words) == 11
+    err = capsys.readouterr().err
+    assert "the disk is full" in err
+    kept = next(here.glob("results/*.suite.json"))
+    assert artifact.load(Suite, kept).rounds == 1
+    assert f"1 of 3 rounds are kept in results/{kept.name}" in err
+
+
+def test_an_interrupt_is_exit_130_and_names_what_is_kept(here: Path) -> None:
+    """A real Ctrl-C: SIGINT to a real process, in its third round."""
+    python = environment(here, "one")
+    code = (
+        "import sys, threading, time, os, signal; from pathlib import Path\n"
+        "from tfbuild import resources; from tfbuild.cli import main\n"
+        f"resources.folder = lambda _: Path({str(here / 'benchmarks')!r})\n"
+        "def watch():\n"
+        f"    log = Path({str(python.parent.parent / 'log.jsonl')!r})\n"
+        "    while not log.exists() or len(log.read_text().splitlines()) < 4: time.sleep(0.01)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=watch, daemon=True).start()\n"
+        "main()\n"
+    )
+    words = ["bench", str(python), "--rounds", "200", "--architectures", "mnist_mlp"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130, done.stderr
+    kept = artifact.load(Suite, next(here.glob("results/*.suite.json")))
+    assert 2 <= kept.rounds < 200
+    assert f"{kept.rounds} of 200 rounds are kept in results/" in done.stderr
+
+
+# --- The real thing -----------------------------------------------------------------------------
+
+
+@pytest.mark.tensorflow
+def test_real_wheels_compare(tfbuild: Run) -> None:
+    need(pyenv_python("3.10"), "no Python 3.10 here")
+    words = ["--scale", "smoke", "--rounds", "2", "--data", "generated", "--seed", "3"]
+    done = tfbuild(
+        "compare", "tensorflow-cpu==2.8.4", "intel-tensorflow==2.8.0", *words, timeout=3000
+    )
+    assert done.returncode == 0, done.stderr
+    assert all(name in done.stdout for name in ARCHITECTURES)
+    assert "TensorFlow 2.8.4 against 2.8.0" in done.stdout
+    assert "other losses" not in done.stdout  # both wheels compute the same

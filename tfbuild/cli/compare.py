@@ -1,0 +1,151 @@
+"""`tfbuild compare`: which TensorFlow is faster here, by how much, and how sure that is."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tfbuild.cli import bench_options as shared
+from tfbuild.cli.bench_options import Data, Options, Scale
+
+if TYPE_CHECKING:
+    from tfbuild.bench.suite import Side
+    from tfbuild.compare import Comparison
+    from tfbuild.spec import Spec
+
+
+def register(app: typer.Typer) -> None:
+    """Attach the command."""
+    app.command(name="compare", no_args_is_help=True)(compare)
+
+
+def compare(  # noqa: PLR0917 - a command has as many parameters as it has options
+    baseline: Annotated[
+        str,
+        typer.Argument(
+            help="pip, compiled, a wheel, a requirement, a Python, or a saved result (.json).",
+        ),
+    ],
+    candidates: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CANDIDATE...",
+            help="The same, one or more. A saved result of a comparison needs none.",
+            show_default=False,
+        ),
+    ] = None,
+    scale: shared.Scale_ = Scale.QUICK,
+    architectures: shared.Architectures_ = None,
+    data: shared.Data_ = Data.AUTO,
+    rounds: shared.Rounds_ = shared.ROUNDS,
+    threads: shared.Threads_ = None,
+    seed: shared.Seed_ = None,
+    timeout: shared.Timeout_ = None,
+    noise: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            envvar="TFBUILD_NOISE",
+            help="Smaller differences count as none: 0.02 is 2 %.",
+            rich_help_panel="How to measure",
+        ),
+    ] = 0.02,
+    wheels_dir: shared.WheelsDir_ = Path("wheels"),
+    pip_index: shared.PipIndex_ = None,
+    offline: shared.Offline_ = False,
+    output_dir: shared.OutputDir_ = Path("results"),
+    json_: shared.Json_ = False,
+) -> None:
+    """Train the six architectures with several TensorFlows and compare their times.
+
+    Each round starts one fresh process of each, in random order. The verdict comes
+    from the interval of the paired ratios; "no difference" is a result too. Saved
+    results compare as well, but as sessions apart, which is said.
+
+    Example: tfbuild compare pip compiled
+    """
+    from tfbuild import artifact
+    from tfbuild.cli import console, tables
+    from tfbuild.spec import parse
+
+    options = Options(
+        scale=scale,
+        architectures=architectures,
+        data=data,
+        rounds=rounds,
+        threads=threads,
+        seed=seed,
+        timeout=timeout,
+        output_dir=output_dir,
+        wheels_dir=wheels_dir,
+        pip_index=pip_index,
+        offline=offline,
+        json=json_,
+    )
+    specs = [parse(each) for each in (baseline, *(candidates or ()))]
+    comparison, path = _compare(specs, options, noise)
+    artifact.save(comparison, path)
+    if json_:
+        sys.stdout.write(artifact.to_json(comparison))
+        return
+    out = console.results()
+    tables.compared(comparison, out)
+    tables.files([*map(Path, comparison.samples), path], out)
+
+
+def _compare(specs: "Sequence[Spec]", options: Options, noise: float) -> tuple["Comparison", Path]:
+    """Return the comparison and where it goes."""
+    from tfbuild.compare import compare as compare_sides
+
+    if len(specs) == 1:
+        return _of_one_file(specs[0], options, noise)
+    saved = _saved(specs)
+    live = [spec for spec in specs if spec.kind != "result"]
+    measured: dict[int, Side] = {}
+    notes: tuple[str, ...] = ()
+    samples = [spec.path for spec in specs if spec.path is not None and spec.kind == "result"]
+    if live:
+        session = shared.measure(live, options, command="compare", against=tuple(saved.values()))
+        places = [place for place in range(len(specs)) if place not in saved]
+        measured = dict(zip(places, session.sides, strict=True))
+        samples, notes = [session.path, *samples], session.notes
+    first, *others = (saved.get(n) or measured[n] for n in range(len(specs)))
+    comparison = compare_sides(
+        first, others, noise=noise, notes=notes, samples=[str(path) for path in samples]
+    )
+    return comparison, _beside(samples, options)
+
+
+def _of_one_file(spec: "Spec", options: Options, noise: float) -> tuple["Comparison", Path]:
+    from tfbuild.compare import compare as compare_sides
+    from tfbuild.errors import UsageError
+    from tfbuild.saved import sides
+
+    if spec.kind != "result" or spec.path is None:
+        raise UsageError(
+            f"{spec.text} is to be compared, but with what?",
+            why="A comparison has a baseline and at least one candidate.",
+            do=f"tfbuild compare {spec.text} {'pip' if spec.text == 'compiled' else 'compiled'}",
+        )
+    first, *others = sides(spec.path)
+    comparison = compare_sides(first, others, noise=noise, samples=[str(spec.path)])
+    return comparison, _beside([spec.path], options)
+
+
+def _saved(specs: "Sequence[Spec]") -> "dict[int, Side]":
+    from tfbuild.saved import side
+
+    return {
+        place: side(spec.path)
+        for place, spec in enumerate(specs)
+        if spec.kind == "result" and spec.path is not None
+    }
+
+
+def _beside(samples: Sequence[Path], options: Options) -> Path:
+    """Return where the comparison of these samples goes."""
+    stem = "-".join(path.name.removesuffix(".json").removesuffix(".suite") for path in samples)
+    return options.output_dir / f"{stem[:150]}.comparison.json"
