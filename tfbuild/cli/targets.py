@@ -78,8 +78,7 @@ def _print_json(rows: list[dict[str, Any]], host: "Host | None") -> None:
     from tfbuild import artifact
 
     document = {
-        "schema": "tfbuild.targets",
-        "version": 1,
+        "schema": "tfbuild.targets/1",
         "host": artifact.to_dict(host) if host else None,
         "targets": rows,
     }

@@ -64,10 +64,11 @@ def _scan(text: str) -> tuple[dict[str, str], set[str], int]:
 
 
 def _architecture(first: dict[str, str], machine: str) -> str | None:
-    if "flags" in first and "vendor_id" in first:
-        return "x86_64" if "lm" in first["flags"].split() else "unknown"
-    if "CPU implementer" in first and "Features" in first:
-        return "aarch64" if "asimd" in first["Features"].split() else "unknown"
+    # Where the list of features is cut off it is still clear whose it would have been.
+    if "flags" in first or "cpu family" in first:
+        return _wide(first.get("flags", ""), "lm", "x86_64")
+    if "CPU implementer" in first:
+        return _wide(first.get("Features", ""), "asimd", "aarch64")
     if power := _POWER.search(first.get("cpu", "")):
         if machine.startswith("ppc64"):
             return machine
@@ -77,6 +78,12 @@ def _architecture(first: dict[str, str], machine: str) -> str | None:
     # Other Linux computers (s390x, loongarch64, ...) name each CPU too; a text that does not is
     # something else.
     return "unknown" if "processor" in first or "vendor_id" in first else None
+
+
+def _wide(features: str, sign: str, architecture: str) -> str:
+    """Return the architecture, or "unknown" for its 32-bit ancestor, which lacks the sign."""
+    words = features.split()
+    return architecture if not words or sign in words else "unknown"
 
 
 def _vendor(first: dict[str, str], architecture: str) -> str:

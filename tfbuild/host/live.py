@@ -9,6 +9,7 @@ from tfbuild.host.model import Facts, Host, host
 from tfbuild.host.text import read
 
 CPUINFO = Path("/proc/cpuinfo")
+SYSCTL = "/usr/sbin/sysctl"
 _SYSCTL_SECONDS = 10.0
 _SAME = {"amd64": "x86_64", "arm64": "aarch64", "i386": "x86_64", "i686": "x86_64"}
 
@@ -68,7 +69,7 @@ def _sysctl() -> Facts | None:
 
     try:
         done = run(
-            ["/usr/sbin/sysctl", "machdep.cpu", "hw.optional", "hw.ncpu"],
+            [SYSCTL, "machdep.cpu", "hw.optional", "hw.ncpu"],
             timeout=_SYSCTL_SECONDS,
             check=False,
         )

@@ -59,11 +59,16 @@ def host(facts: Facts, source: str) -> Host:
     return Host(
         system=facts.system,
         architecture=facts.architecture,
-        vendor=facts.vendor,
-        brand=facts.brand,
+        vendor=_printable(facts.vendor),
+        brand=_printable(facts.brand),
         microarchitecture=microarchitecture(facts, features),
         features=features,
         cpus=facts.cpus,
         source=source,
         warnings=(*facts.warnings, *warnings),
     )
+
+
+def _printable(text: str) -> str:
+    """Return one line that cannot steer a terminal: a saved cpuinfo may say anything."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text[:200]).split())
