@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, BinaryIO
 
 from elftools.common.exceptions import ELFError
@@ -23,6 +23,8 @@ _WEAK = 0x2
 _ALLOCATED, _EXECUTABLE, _COMPRESSED = 0x2, 0x4, 0x800
 _NOTYPE, _OBJECT, _FUNC, _IFUNC = 0, 1, 2, 10
 _MAX_COMMENT = 1 << 20
+_MAX_VERSIONS = 10_000
+_MAX_SECTIONS = 1 << 16
 _MACHINES = {
     "EM_X86_64": "x86_64",
     "EM_386": "i686",
@@ -107,12 +109,14 @@ def regions(file: BinaryIO, name: str) -> list[Region]:
         elf = ELFFile(file)
         size = _size(file)
         code, data = _symbols(elf, size)
-        found: list[Region] = []
-        for address, offset, length in _executable(elf):
-            if offset > size:
-                continue
-            found.extend(_split(address, offset, min(length, size - offset), code, data))
-        return found
+        places = [place for place in _executable(elf) if place[1] < size]
+        if sum(length for _, _, length in places) > size:
+            raise ELFError("more code than the file has bytes")
+        return [
+            region
+            for address, offset, length in places
+            for region in _split(address, offset, min(length, size - offset), code, data)
+        ]
 
 
 def _size(file: BinaryIO) -> int:
@@ -131,17 +135,18 @@ def _versions(elf: Any) -> Iterator[str]:  # noqa: ANN401
     section = elf.get_section_by_name(".gnu.version_r")
     if section is None or not hasattr(section, "iter_versions"):
         return
-    for _, needs in section.iter_versions():
-        for need in needs:
-            if not need["vna_flags"] & _WEAK:
-                yield str(need.name)
+    # A list that points back at itself would never end.
+    needs = (need for _, needs in section.iter_versions() for need in needs)
+    for need in islice(needs, _MAX_VERSIONS):
+        if not need["vna_flags"] & _WEAK:
+            yield str(need.name)
 
 
 def _executable(elf: Any) -> list[tuple[int, int, int]]:  # noqa: ANN401
     wanted = _ALLOCATED | _EXECUTABLE
     sections = [
         (int(section["sh_addr"]), int(section["sh_offset"]), int(section["sh_size"]))
-        for section in elf.iter_sections()
+        for section in islice(elf.iter_sections(), _MAX_SECTIONS)
         if section["sh_flags"] & (wanted | _COMPRESSED) == wanted
         and section["sh_type"] != "SHT_NOBITS"
     ]
@@ -165,9 +170,11 @@ def _symbols(elf: Any, size: int) -> tuple[dict[int, int], dict[int, int]]:  # n
     step = struct.calcsize(layout)
     code: dict[int, int] = {}
     data: dict[int, int] = {}
-    for section in elf.iter_sections():
-        if section["sh_type"] not in {"SHT_SYMTAB", "SHT_DYNSYM"} or section["sh_size"] > size:
+    room = size
+    for section in islice(elf.iter_sections(), _MAX_SECTIONS):
+        if section["sh_type"] not in {"SHT_SYMTAB", "SHT_DYNSYM"} or section["sh_size"] > room:
             continue
+        room -= section["sh_size"]
         table = section.data()
         for row in struct.iter_unpack(layout, table[: len(table) // step * step]):
             _, info, _, index, value, length = row if layout.endswith("Q") else _reordered(row)
