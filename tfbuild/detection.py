@@ -51,6 +51,8 @@ class Detection:
     """TensorFlow in the current environment; None without one, or for another machine's CPU."""
     unused: tuple[str, ...] | None
     """What this CPU has and that TensorFlow was compiled without; None where unknown."""
+    missing: tuple[str, ...] = ()
+    """What TensorFlow was compiled with and this CPU lacks (Linux spelling): it will not run."""
 
 
 def of(host: Host, tensorflow: Installed | None) -> Detection:
@@ -66,7 +68,14 @@ def of(host: Host, tensorflow: Installed | None) -> Detection:
         command=f"tfbuild wheel --target {best.name}" if best else None,
         tensorflow=tensorflow,
         unused=_unused(host, tensorflow),
+        missing=_missing(host, tensorflow),
     )
+
+
+def _missing(host: Host, tensorflow: Installed | None) -> tuple[str, ...]:
+    if tensorflow is None or tensorflow.features is None:
+        return ()
+    return tuple(sorted(tensorflow.features - host.features))
 
 
 def _unused(host: Host, tensorflow: Installed | None) -> tuple[str, ...] | None:

@@ -30,6 +30,7 @@ _NAMES = frozenset(
     }
 )
 _RECORD = "tfbuild.json"
+_BASELINE = {"sse", "sse2"}
 _FROM_AN_INDEX = ("pip", "uv", "poetry", "pdm")
 
 
@@ -105,10 +106,30 @@ def _features(folder: Path, distribution: str, version: str) -> tuple[frozenset[
         return None, "it does not come from an index, so its flags are not on record"
     if _text(folder / "INSTALLER").strip() not in _FROM_AN_INDEX:
         return None, "it was not installed from PyPI, so its flags are not on record"
+    tags = [line for line in _text(folder / "WHEEL").splitlines() if line.startswith("Tag:")]
+    if not any("linux" in tag and tag.endswith("x86_64") for tag in tags):
+        return (
+            None,
+            "it is not a wheel for Linux on x86-64, the only ones whose flags are on record",
+        )
+    known = _official(distribution, version) or _published(distribution, version)
+    return known or (None, "nobody has recorded how this release was compiled")
+
+
+def _official(distribution: str, version: str) -> tuple[frozenset[str], str] | None:
     for build in _builds():
         if distribution in build["distributions"] and _within(version, build):
             return frozenset(build["features"].split()), str(build["how"])
-    return None, "nobody has recorded how this release was compiled"
+    return None
+
+
+def _published(distribution: str, version: str) -> tuple[frozenset[str], str] | None:
+    from tfbuild import published
+
+    known = published.find(distribution)
+    if known is None or version not in known.releases:
+        return None
+    return known.requires | _BASELINE, f"{known.by} compiled it from source"
 
 
 def _own_record(folder: Path) -> tuple[frozenset[str], str] | None:

@@ -22,11 +22,16 @@ def row(output: str, title: str) -> str:
     return line.removeprefix(title).strip()
 
 
+def own_flags() -> list[str]:
+    line = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0]
+    return line.partition(":")[2].split()
+
+
 def test_this_machine(tfbuild: Run) -> None:
     done = tfbuild("detect", env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     assert row(done.stdout, "Read from") == "/proc/cpuinfo"
-    flags = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
+    flags = own_flags()
     for flag, shown in (("avx2", "AVX2"), ("fma", "FMA"), ("avx", "AVX"), ("f16c", "F16C")):
         assert (shown in row(done.stdout, "AVX ").split()) == (flag in flags)
     assert (row(done.stdout, "AVX-512") == "-") == ("avx512f" not in flags)
@@ -122,6 +127,7 @@ def make_environment(folder: Path, name: str, version: str, **files: str) -> dic
     info = site / f"{name}-{version}.dist-info"
     info.mkdir()
     (info / "INSTALLER").write_text(files.get("installer", "pip"))
+    (info / "WHEEL").write_text("Tag: cp312-cp312-manylinux_2_17_x86_64\n")
     if "record" in files:
         (info / "tfbuild.json").write_text(files["record"])
     return {"VIRTUAL_ENV": str(folder), "PYTHONPATH": str(site)}
@@ -133,7 +139,7 @@ def test_what_the_installed_tensorflow_leaves_unused(tfbuild: Run, tmp_path: Pat
     assert done.returncode == 0, done.stderr
     assert row(done.stdout, "TensorFlow here") == "tensorflow-cpu 2.8.4"
     unused = row(done.stdout, "Leaves unused").split()
-    flags = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
+    flags = own_flags()
     assert ("AVX2" in unused) == ("avx2" in flags)
     assert "AVX" not in unused
     assert "oneDNN" in done.stdout
@@ -150,12 +156,21 @@ def test_a_tensorflow_that_nobody_knows(tfbuild: Run, tmp_path: Path) -> None:
 
 
 def test_a_wheel_that_leaves_nothing(tfbuild: Run, tmp_path: Path) -> None:
-    flags = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
+    flags = own_flags()
     record = json.dumps({"requires": [*flags, "sse3", "lzcnt"], "target": "mine"})
     env = make_environment(tmp_path / "env", "tensorflow", "2.21.0+mine", record=record)
     done = tfbuild("detect", env=env)
     assert row(done.stdout, "Leaves unused") == "nothing"
     assert "oneDNN" not in done.stdout
+
+
+def test_a_wheel_that_cannot_run_here(tfbuild: Run, tmp_path: Path) -> None:
+    record = json.dumps({"requires": ["sse2", "no_such_feature"], "target": "future"})
+    env = make_environment(tmp_path / "env", "tensorflow", "2.21.0+future", record=record)
+    done = tfbuild("detect", env=env)
+    assert done.returncode == 0
+    assert "no_such_feature" in row(done.stdout, "Cannot run here")
+    assert "Leaves unused" not in done.stdout
 
 
 def test_nothing_heavy_is_loaded(tmp_path: Path) -> None:

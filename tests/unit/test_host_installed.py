@@ -16,6 +16,7 @@ def install(
     version: str = "2.8.4",
     *,
     installer: str = "pip",
+    tag: str = "cp310-cp310-manylinux_2_17_x86_64",
     **files: str,
 ) -> Path:
     """Make what pip would leave of a wheel, as far as it is looked at."""
@@ -23,6 +24,7 @@ def install(
     info = folder / f"{name}-{version}.dist-info"
     info.mkdir()
     (info / "INSTALLER").write_text(f"{installer}\n")
+    (info / "WHEEL").write_text(f"Wheel-Version: 1.0\nTag: {tag}\n")
     for file, text in files.items():
         (info / f"{file}.json").write_text(text)
     return folder
@@ -67,6 +69,20 @@ def test_nobody_knows_other_builds(
     assert found
     assert found.features is None
     assert found.evidence
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "cp312-cp312-manylinux_2_17_aarch64",
+        "cp310-cp310-macosx_12_0_x86_64",
+        "cp310-cp310-win_amd64",
+    ],
+)
+def test_nobody_knows_wheels_for_other_systems(tmp_path: Path, tag: str) -> None:
+    found = installed.find_in(install(tmp_path, tag=tag))
+    assert found
+    assert found.features is None
 
 
 def test_a_wheel_of_ours_says_it_itself(tmp_path: Path) -> None:
@@ -131,6 +147,15 @@ def test_unused(tmp_path: Path) -> None:
     )
     assert detection.of(skylake, intel).unused == ()
     assert detection.of(skylake, None).unused is None
+    assert detection.of(skylake, intel).missing == ()
+
+
+def test_what_an_installed_wheel_needs_and_does_not_get(tmp_path: Path) -> None:
+    haswell = host.from_cpuinfo(DATA / "cpuinfo" / "linux-rhel7-haswell")
+    intel = installed.find_in(install(tmp_path, "intel_tensorflow_avx512", "2.8.0"))
+    missing = detection.of(haswell, intel).missing
+    assert missing == ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
+    assert detection.of(haswell, None).missing == ()
 
 
 def test_detection_survives_its_json(tmp_path: Path) -> None:

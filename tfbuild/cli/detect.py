@@ -80,6 +80,9 @@ def _tensorflow(found: "Detection") -> list[str]:
     lines = ["", _row("TensorFlow here", f"{here.distribution} {here.version}")]
     if found.unused is None:
         return [*lines, _row("Leaves unused", f"unknown: {here.evidence}"), _ask()]
+    if found.missing:
+        needs = f"it needs {', '.join(found.missing)}, which this CPU does not offer"
+        return [*lines, _row("Cannot run here", needs), _row("", f"({here.evidence})")]
     return [*lines, *_unused(here, found.unused)]
 
 
