@@ -1,5 +1,6 @@
 """TensorFlow releases and how each is built; the facts are in data/releases.toml."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from functools import cache
 from typing import Any, Literal, cast
 
 from tfbuild import resources
-from tfbuild.errors import UsageError, suggestion
+from tfbuild.errors import UsageError
 
 Kind = Literal["A", "B", "C"]
 
@@ -122,8 +123,7 @@ def find(version: str) -> Release:
     raise UsageError(
         f"tfbuild has no recipe for TensorFlow {version!r}.",
         why=f"It knows the final releases from {versions[0]} to {versions[-1]}.",
-        do=suggestion(wanted, [*versions, *(release.series for release in known())])
-        or f"Take the newest: --tensorflow {versions[-1]}",
+        do=f"Did you mean --tensorflow {_nearest(wanted).version}?",
     )
 
 
@@ -145,6 +145,22 @@ def bazel_flags() -> tuple[BazelFlag, ...]:
 def xnnpack_kernels() -> tuple[Kernels, ...]:
     """Return the kernels that older compilers cannot compile."""
     return tuple(Kernels(**row) for row in _data()["xnnpack"])
+
+
+def _nearest(wanted: str) -> Release:
+    """Return the newest of the wanted series, else the newest that is not newer, else the oldest.
+
+    Words that are no version get the newest of all.
+    """
+    if not re.fullmatch(r"\d+(\.\d+)*", wanted):
+        return known()[-1]
+    same = [one for one in known() if _numbers(one.version)[:2] == _numbers(wanted)[:2]]
+    older = [one for one in known() if _numbers(one.version) <= _numbers(wanted)]
+    return (same or older or known()[:1])[-1]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
 
 
 def _series_with(python: str) -> str:

@@ -17,8 +17,9 @@ LLVM_APT = "https://apt.llvm.org"
 
 _URL = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9._~-]*(?::\d+)?(?:/[A-Za-z0-9._~:/%+=,@-]*)?")
 _GIT = re.compile(
-    r"(?:https?|ssh|git)://(?:[A-Za-z0-9._-]+@)?[A-Za-z0-9][A-Za-z0-9._~-]*(?::\d+)?/[A-Za-z0-9._~/%+-]+"
-    r"|[A-Za-z0-9._-]+@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/+-]+"
+    r"(?:https?|ssh|git)://(?:[A-Za-z0-9][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9._~-]*(?::\d+)?"
+    r"/[A-Za-z0-9._~/%+-]+"
+    r"|[A-Za-z0-9][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/+-]+"
 )
 _REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,200}")
 _IMAGE = re.compile(
@@ -75,7 +76,7 @@ def image(text: str, python: str) -> str:
     name = text.replace("{python}", python)
     if not _IMAGE.fullmatch(name):
         raise UsageError(
-            f"{text!r} is not the name of an image.",
+            f"--base-image: {text!r} is not the name of an image.",
             why="Expected a name like debian:bookworm or registry.example:5000/python:3.12-slim.",
         )
     return name
@@ -86,8 +87,8 @@ def url(text: str, option: str) -> str:
     _refuse_credentials(text, option)
     if not _URL.fullmatch(text):
         raise UsageError(
-            f"{option}: {text!r} is not an address that tfbuild can use.",
-            why="Expected http:// or https://, a host, and a path without spaces or quotes.",
+            f"{option}: {_shown(text)} is not an address that tfbuild can use.",
+            why="Expected http:// or https://, a host, and a path without spaces, quotes or query.",
         )
     return text.rstrip("/")
 
@@ -102,19 +103,19 @@ def tree(text: str | None, *, default: Tree, tag: str) -> Tree:
     """
     if text is None:
         return default
+    _refuse_credentials(text, "--source")
     path = Path(text).expanduser()
-    if path.exists():
+    if text and path.exists():
         return _local_tree(path)
     if text.startswith(("http://", "https://")) and text.partition("#")[0].endswith(_ARCHIVE):
         address, sha256 = _address_and_sha256(text, "--source")
         return Tree(kind="archive", url=address, sha256=sha256)
     address, _, ref = text.removeprefix("git+").partition("#")
-    _refuse_credentials(address, "--source")
     ref = ref or tag
     if _GIT.fullmatch(address) and _REF.fullmatch(ref) and ".." not in ref:
         return Tree(kind="git", url=address, ref=ref)
     raise UsageError(
-        f"--source: {text!r} is neither a folder, an archive nor a git address.",
+        f"--source: {_shown(text)} is neither a folder, an archive nor a git address.",
         why="A path must exist; an address looks like https://host/tensorflow.git#v2.21.0 "
         "or https://host/tensorflow.tar.gz.",
     )
@@ -128,6 +129,7 @@ def bazel(text: str, *, mirror: str, known: Mapping[str, str]) -> Bazel:
         mirror: folder URL of Bazel's releases.
         known: release version -> SHA-256 of its Linux x86-64 program.
     """
+    _refuse_credentials(text, "--bazel")
     if text == "system":
         return Bazel(kind="system")
     if text == "apt":
@@ -142,7 +144,7 @@ def bazel(text: str, *, mirror: str, known: Mapping[str, str]) -> Bazel:
     if path.is_file():
         return Bazel(kind="file", path=path.resolve())
     raise UsageError(
-        f"--bazel: {text!r} is neither a release like 7.4.1, 'system', 'apt', an address, "
+        f"--bazel: {_shown(text)} is neither a release like 7.4.1, 'system', 'apt', an address, "
         "nor a file that exists."
     )
 
@@ -166,10 +168,17 @@ def _address_and_sha256(text: str, option: str) -> tuple[str, str]:
 
 
 def _refuse_credentials(text: str, option: str) -> None:
-    if re.match(r"[a-z+]+://[^/@]*:[^/@]*@", text):
+    found = re.match(r"(?:git\+)?([a-z]+)://([^/]*)@", text, re.IGNORECASE)
+    # A name alone is a secret on the web (a token), and none for ssh.
+    if found and (":" in found.group(2) or found.group(1).lower() != "ssh"):
         raise UsageError(
-            f"{option}: the address holds a user name and a password.",
+            f"{option}: the address holds a user name or a password.",
             why="They would be readable in the context, in image layers and in process lists.",
             do="Put them into a pip.conf or .netrc of a base image of your own (--base-image), or "
             "give the address of a local proxy that holds them.",
         )
+
+
+def _shown(text: str) -> str:
+    """Return an address without what may be a secret in its query."""
+    return repr(re.sub(r"\?.*", "?...", text, flags=re.DOTALL))
