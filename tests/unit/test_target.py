@@ -10,8 +10,6 @@ from tfbuild import host, target
 from tfbuild.errors import HostError, TfbuildError, UsageError
 from tfbuild.host import Host
 
-X86 = [one.name for one in target.all_targets() if one.architecture == "x86_64"]
-
 # By hand: what a person who knows these CPUs would compile for.
 BEST = {
     "bgq-rhel6-power7": None,
@@ -292,3 +290,40 @@ GOOD = {"description": "x", "march": "x", "width": 128, "gcc": "1", "clang": "1"
 def test_damaged_table_is_refused(change: dict[str, object], says: str) -> None:
     with pytest.raises(TfbuildError, match=says):
         target.read_table({"one": {**GOOD, **change}})
+
+
+# By hand from the manuals of GCC 14 and Clang 19.
+MARCH = {
+    "x86-64": "x86-64",
+    "x86-64-v2": "x86-64-v2",
+    "x86-64-v3": "x86-64-v3",
+    "x86-64-v4": "x86-64-v4",
+    "core2": "core2",
+    "silvermont": "silvermont",
+    "nehalem": "nehalem",
+    "westmere": "westmere",
+    "goldmont": "goldmont",
+    "sandybridge": "sandybridge",
+    "ivybridge": "ivybridge",
+    "haswell": "haswell",
+    "broadwell": "broadwell",
+    "skylake-client": "skylake",
+    "alderlake": "alderlake",
+    "skylake": "skylake-avx512",
+    "cascadelake": "cascadelake",
+    "cooperlake": "cooperlake",
+    "icelake": "icelake-server",
+    "sapphirerapids": "sapphirerapids",
+    "bulldozer": "bdver1",
+    "piledriver": "bdver2",
+    "zen": "znver1",
+    "zen2": "znver2",
+    "zen3": "znver3",
+    "zen4": "znver4",
+    "zen5": "znver5",
+}
+
+
+def test_the_compilers_name() -> None:
+    flags = {one.name: one.flags[0] for one in target.all_targets() if one.architecture == "x86_64"}
+    assert flags == {name: f"-march={march}" for name, march in MARCH.items()}
