@@ -16,12 +16,7 @@ def choose(name: str) -> Engine:
         UsageError: another word.
         EngineError: it does not answer; says how to install or start it.
     """
-    if name not in NAMES:
-        raise UsageError(
-            f"There is no engine {name!r}.",
-            why=f"Known: {', '.join(NAMES)}.",
-            do=suggestion(name, list(NAMES)),
-        )
+    check_name(name)
     if name != "auto":
         engine = _make(name)
         engine.facts()
@@ -41,6 +36,16 @@ def choose(name: str) -> Engine:
         do="Install one (Debian, Ubuntu: sudo apt install docker.io, or podman) and start it "
         "(sudo systemctl start docker); or take --engine local on a machine that has Bazel.",
     )
+
+
+def check_name(name: str) -> None:
+    """Raise UsageError for a word that names no engine."""
+    if name not in NAMES:
+        raise UsageError(
+            f"There is no engine {name!r}.",
+            why=f"Known: {', '.join(NAMES)}.",
+            do=suggestion(name, list(NAMES)),
+        )
 
 
 def _make(name: str) -> Engine:

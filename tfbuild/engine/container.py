@@ -27,6 +27,8 @@ LABEL_OWNER = "tfbuild.owner"
 _SCRIPT = "build.sh"
 _SCRIPT_FILES = (_SCRIPT, "tfbuild.bazelrc")
 _SHORT = 16
+CACHES = ("tfbuild-cache-<toolchain image>", "tfbuild-downloads")
+"""The cache volumes, as they are told to a user."""
 
 
 @dataclass(frozen=True, kw_only=True)

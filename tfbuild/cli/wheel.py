@@ -1,0 +1,224 @@
+"""`tfbuild wheel`: compiles TensorFlow."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tfbuild.cli import console
+from tfbuild.cli import recipe_options as options
+
+if TYPE_CHECKING:
+    from tfbuild.engine import Engine
+    from tfbuild.plan import Plan
+    from tfbuild.recipe import Recipe
+    from tfbuild.record import BuiltWheel
+
+Engine_ = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        envvar="TFBUILD_ENGINE",
+        metavar="auto|docker|podman|local",
+        help="Where to compile; auto: Docker if it answers, else Podman; local: this machine's "
+        "own Bazel, compiler and Python.",
+        rich_help_panel="How to compile",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Attach the command."""
+    app.command(name="wheel")(wheel)
+
+
+def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
+    target: options.Target_ = "native",
+    tensorflow: options.TensorFlow_ = "2.21.0",
+    python: options.Python_ = None,
+    output_dir: Annotated[
+        Path,
+        typer.Option(
+            "--output-dir", envvar="TFBUILD_OUTPUT_DIR", metavar="DIR", help="Where wheels go."
+        ),
+    ] = Path("wheels"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done; contact nothing.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a wheel that another recipe has made.")
+    ] = False,
+    engine: Engine_ = "auto",
+    vector_width: options.VectorWidth_ = None,
+    compiler: options.Compiler_ = "release",
+    jobs: options.Jobs_ = None,
+    memory: options.Memory_ = None,
+    base_image: options.BaseImage_ = None,
+    source: options.Source_ = None,
+    bazel: options.Bazel_ = None,
+    bazel_mirror: options.BazelMirror_ = None,
+    pip_index: options.PipIndex_ = None,
+    apt_mirror: options.AptMirror_ = None,
+    llvm_mirror: options.LlvmMirror_ = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Compile TensorFlow for a CPU; the wheel and its record go into wheels/.
+
+    Takes hours. A build that was stopped goes on where it was when the same
+    command runs again. Try the whole line first: tfbuild rehearse
+
+    Example: tfbuild wheel --target skylake --tensorflow 2.21.0 --dry-run
+    """
+    from tfbuild import plan
+    from tfbuild.engine import choose
+    from tfbuild.engine.choose import check_name
+
+    check_name(engine)
+    recipe = options.make(
+        target=target,
+        tensorflow=tensorflow,
+        python=python,
+        vector_width=vector_width,
+        compiler=compiler,
+        jobs=jobs,
+        memory=memory,
+        base_image=base_image,
+        source=source,
+        bazel=bazel,
+        bazel_mirror=bazel_mirror,
+        pip_index=pip_index,
+        apt_mirror=apt_mirror,
+        llvm_mirror=llvm_mirror,
+    )
+    for problem in recipe.known_problems:
+        console.say(f"warning: {problem}")
+    if not dry_run:
+        chosen = choose(engine)
+        built = _build(recipe, chosen, output_dir, replace_other=replace)
+        _show_built(built, output_dir, json_=json_)
+        return
+    foreign_cpu(recipe)
+    planned = plan.plan(recipe, str(output_dir), engine)
+    _show_plan(planned, engine, json_=json_)
+
+
+def foreign_cpu(recipe: "Recipe") -> str | None:
+    """Say so when this host cannot run what is compiled; return why."""
+    from tfbuild import host
+    from tfbuild.errors import HostError
+
+    try:
+        why = recipe.target.why_not(host.detect())
+    except HostError:
+        return None
+    if why:
+        console.say(
+            f"note: this host cannot run the wheel: {why} It can compile it: only the wheel's own "
+            "code is compiled for that CPU."
+        )
+    return why
+
+
+def name_downloads(recipe: "Recipe", *, is_local: bool) -> None:
+    """Name every outside place before anything is fetched from it."""
+    from tfbuild import plan
+
+    console.say("Takes from outside, as far as it is not there yet:")
+    for place in plan.outside(recipe, is_local=is_local):
+        console.say(f"  {place.what}: {place.where}")
+
+
+def _build(
+    recipe: "Recipe", engine: "Engine", output_dir: Path, *, replace_other: bool
+) -> "BuiltWheel":
+    from tfbuild import build
+
+    console.say(
+        f"TensorFlow {recipe.tensorflow} for {recipe.target.name}, Python {recipe.python}, "
+        f"on {engine.facts()}"
+    )
+    foreign_cpu(recipe)
+    name_downloads(recipe, is_local=engine.name == "local")
+    console.say(f"Log: {build.log_path(recipe)}")
+    with console.progress() as progress:
+        return build.build(recipe, engine, output_dir, progress, replace_other=replace_other)
+
+
+def _show_built(built: "BuiltWheel", output_dir: Path, *, json_: bool) -> None:
+    from tfbuild import artifact
+
+    if json_:
+        typer.echo(artifact.to_json(built), nl=False)
+        return
+    path = output_dir / built.file
+    rows = [
+        ("wheel", str(path)),
+        ("size", f"{built.size / 1e6:.1f} MB"),
+        ("sha256", built.sha256),
+        ("needs", " ".join(sorted(built.requires)) or "any CPU of its architecture"),
+        ("compiler", built.compiler),
+        ("engine", built.engine),
+        ("time", _duration(built.seconds)),
+    ]
+    if built.actions is not None:
+        done = built.actions
+        rows.append(("actions", f"{done.executed} run, {done.cached} from the cache"))
+    _print_rows(rows)
+    console.say(f"Next: tfbuild inspect {path}")
+
+
+def _show_plan(planned: "Plan", engine: str, *, json_: bool) -> None:
+    from tfbuild import artifact
+
+    if json_:
+        typer.echo(artifact.to_json(planned), nl=False)
+        return
+    need = planned.estimate
+    _print_rows(
+        [
+            ("TensorFlow", planned.tensorflow),
+            ("Python", planned.python),
+            ("target", f"{planned.target}: {' '.join(planned.flags)}"),
+            ("needs", " ".join(sorted(planned.requires)) or "any CPU of its architecture"),
+            ("compiler", planned.compiler),
+            ("Bazel", planned.bazel),
+            ("engine", engine),
+            *(
+                [
+                    ("base image", planned.base_image),
+                    ("toolchain image", planned.image),
+                    ("cache volumes", ", ".join(planned.volumes)),
+                ]
+                if planned.image
+                else []
+            ),
+            ("wheel", planned.output),
+            ("recipe", planned.recipe_digest),
+            *((f"from outside: {place.what}", place.where) for place in planned.outside),
+            (
+                "estimate",
+                f"{need.hours[0]:g} to {need.hours[1]:g} hours on {need.cpus} CPUs, "
+                f"{need.memory_gb} GB of memory, {need.disk_gb} GB of disk: planning figures from "
+                "others' builds, not measured here",
+            ),
+        ]
+    )
+    console.say("Nothing was contacted or changed.")
+
+
+def _print_rows(rows: list[tuple[str, str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(max_width=34)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(Text(name), Text(value))
+    console.results().print(table)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -1,0 +1,144 @@
+"""What a build would do: told before anything is contacted, and shown by `--dry-run`."""
+
+import json
+import math
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from tfbuild.recipe import Recipe
+
+# Measured by others, for our estimates: 62 to 114 minutes on two 20-core CPUs
+# (tensorflow/tensorflow#60167), 2 GB of memory for each compilation and 6 GB for Bazel and the
+# linker, 60 GB of disk. All of it is rough.
+_CORE_HOURS = (40.0, 76.0)
+_MEMORY_PER_JOB = 2
+_MEMORY_BASE = 6
+_DISK = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outside:
+    """A place outside this machine that a build takes something from."""
+
+    what: str
+    """"TensorFlow source", "base image"."""
+    where: str
+    """Its address, or whose default it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """What the build will need, as far as others' measurements tell."""
+
+    hours: tuple[float, float]
+    cpus: int
+    """CPUs that the hours hold for: this machine's, the engine was not asked."""
+    memory_gb: int
+    disk_gb: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One build, before it begins."""
+
+    SCHEMA: ClassVar[str] = "tfbuild.plan"
+    VERSION: ClassVar[int] = 1
+
+    tensorflow: str
+    python: str
+    target: str
+    flags: tuple[str, ...]
+    requires: frozenset[str]
+    compiler: str
+    bazel: str
+    base_image: str
+    recipe_digest: str
+    image: str
+    """Tag of the toolchain image."""
+    volumes: tuple[str, ...]
+    outside: tuple[Outside, ...]
+    output: str
+    """Pattern of the wheel's path; the build decides the platform tag."""
+    estimate: Estimate
+    problems: tuple[str, ...]
+    """Known problems of this release with this target."""
+
+
+def plan(recipe: "Recipe", output_dir: str, engine: str) -> Plan:
+    """Return what the build of a recipe would do. Contacts nothing.
+
+    Args:
+        recipe: what is built.
+        output_dir: where the wheel would go.
+        engine: the word of `--engine`.
+    """
+    from tfbuild.engine.container import CACHES, image_tag
+
+    is_local = engine == "local"
+    tag = f"cp{recipe.python.replace('.', '')}"
+    file = f"tensorflow-{recipe.tensorflow}+{recipe.label}-{tag}-{tag}-*.whl"
+    return Plan(
+        tensorflow=recipe.tensorflow,
+        python=recipe.python,
+        target=recipe.target.name,
+        flags=recipe.flags,
+        requires=recipe.target.requires,
+        compiler=recipe.compiler,
+        bazel=recipe.bazel,
+        base_image="" if is_local else recipe.base_image,
+        recipe_digest=recipe.digest,
+        image="" if is_local else image_tag(recipe),
+        volumes=() if is_local else CACHES,
+        outside=outside(recipe, is_local=is_local),
+        output=f"{output_dir.rstrip('/')}/{file}",
+        estimate=_estimate(),
+        problems=recipe.known_problems,
+    )
+
+
+def outside(recipe: "Recipe", *, is_local: bool = False) -> tuple[Outside, ...]:
+    """Return every place that the build would take something from, in the order of the work."""
+    facts: dict[str, Any] = json.loads(recipe.files["recipe.json"])
+    source, bazel = facts["source"], facts["bazel"]
+    found = [("TensorFlow source", _address(source))]
+    if not is_local:
+        found = [
+            ("base image (if the engine does not have it)", facts["base_image"]),
+            ("Debian or Ubuntu packages", facts["apt_mirror"] or "the base image's own servers"),
+            ("Clang packages (if the distribution has none)", _llvm(facts)),
+            ("Python packages", facts["pip_index"] or "https://pypi.org/simple"),
+            ("Bazel", bazel["url"] if bazel["kind"] in {"release", "url"} else ""),
+            *found,
+        ]
+    found.append(("what the source tree tells Bazel to fetch", _bazel_fetches(facts)))
+    return tuple(Outside(what=what, where=where) for what, where in found if where)
+
+
+def _address(source: dict[str, str]) -> str:
+    if source["kind"] == "local":
+        return ""
+    return f"{source['url']}#{source['ref']}" if source["kind"] == "git" else source["url"]
+
+
+def _llvm(facts: dict[str, Any]) -> str:
+    return str(facts["llvm_mirror"]) if str(facts["compiler"]).startswith("clang") else ""
+
+
+def _bazel_fetches(facts: dict[str, Any]) -> str:
+    hermetic = str(facts["compiler"]).startswith("llvm")
+    return "github.com, storage.googleapis.com, pypi.org" + (
+        ", the LLVM project's releases" if hermetic else ""
+    )
+
+
+def _estimate() -> Estimate:
+    cpus = os.cpu_count() or 1
+    low, high = (round(hours / cpus, 1) for hours in _CORE_HOURS)
+    return Estimate(
+        hours=(low, high),
+        cpus=cpus,
+        memory_gb=math.ceil(_MEMORY_PER_JOB * cpus + _MEMORY_BASE),
+        disk_gb=_DISK,
+    )
