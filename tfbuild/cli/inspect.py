@@ -125,7 +125,7 @@ def _libraries(found: "Inspection") -> str:
 def _needs(found: "Inspection") -> str:
     floors = {"glibc": found.glibc, "GLIBCXX": found.glibcxx}
     return ", ".join(f"{name} {floor} or newer" for name, floor in floors.items() if floor) or (
-        "unknown" if found.libraries else "nothing"
+        "no glibc of a certain age" if found.libraries else "no glibc"
     )
 
 

@@ -1,0 +1,155 @@
+"""`tfbuild inspect` as it is typed."""
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import need
+from tests.libraries import compiled, need_tools, objdump
+from tests.wheels import make_wheel
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+TAG = "cp312-cp312-manylinux_2_27_x86_64"
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> dict[str, str]:
+    return {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    need_tools()
+    return compiled(tmp_path / "c", "-march=skylake-avx512", "-mprefer-vector-width=512")
+
+
+@pytest.fixture
+def wheel(library: Path, tmp_path: Path) -> Path:
+    files: dict[str, bytes | str] = {
+        "tensorflow/python/__init__.py": "",
+        "tensorflow/libtensorflow_cc.so.2": library.read_bytes(),
+    }
+    return make_wheel(tmp_path, "tensorflow-cpu", "2.21.0+skylake", TAG, files=files)
+
+
+def test_a_person_reads_a_table(
+    tfbuild: Run, wheel: Path, library: Path, cache: dict[str, str]
+) -> None:
+    done = tfbuild("inspect", wheel, env=cache)
+    assert done.returncode == 0, done.stderr
+    lines = {line[:14].strip(): line[14:].strip() for line in done.stdout.splitlines()}
+    assert lines["Distribution"] == "tensorflow-cpu 2.21.0+skylake"
+    assert lines["Label"] == "skylake"
+    assert lines["TensorFlow"] == "2.21.0"
+    assert lines["Python"] == "3.12 (ABI cp312)"
+    assert lines["Compilers"].startswith("GCC")
+    zmm = re.search(r"zmm, 512 bits +([\d,]+)", done.stdout)
+    assert zmm is not None
+    assert int(zmm[1]) == objdump(library)["512"] > 0
+    assert "Containing is not needing" in done.stdout
+    assert "Reading code (MB)" in done.stderr
+    assert "Reading" not in done.stdout
+
+
+def test_json_is_one_document_and_the_second_time_is_the_same(
+    tfbuild: Run, wheel: Path, library: Path, cache: dict[str, str]
+) -> None:
+    first = tfbuild("inspect", wheel, "--json", env=cache)
+    found = json.loads(first.stdout)
+    assert found["schema"] == "tfbuild.inspection/1"
+    assert found["code"]["isa"]["widths"]["512"] == objdump(library)["512"]
+    second = tfbuild("inspect", wheel, "--json", env=cache)
+    assert second.stdout == first.stdout
+    assert ("Reading code" in first.stderr, "Reading code" in second.stderr) == (True, False)
+    anew = tfbuild("inspect", wheel, "--json", "--no-cache", env=cache)
+    assert anew.stdout == first.stdout
+    assert "Reading code" in anew.stderr
+
+
+def test_kept_and_fresh_results_look_the_same(
+    tfbuild: Run, wheel: Path, cache: dict[str, str]
+) -> None:
+    shown = [tfbuild("inspect", wheel, env=cache).stdout for _ in range(2)]
+    assert shown[0] == shown[1]
+
+
+def test_no_cache_writes_nothing(tfbuild: Run, wheel: Path, tmp_path: Path) -> None:
+    env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TFBUILD_NO_CACHE": "1"}
+    assert tfbuild("inspect", wheel, env=env).returncode == 0
+    assert not (tmp_path / "cache").exists()
+
+
+def test_installed_in_the_current_environment(
+    tfbuild: Run, wheel: Path, tmp_path: Path, cache: dict[str, str]
+) -> None:
+    site = tmp_path / "env/lib/python3.12/site-packages"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    here = {**cache, "VIRTUAL_ENV": str(tmp_path / "env")}
+    done = tfbuild("inspect", "installed", "--json", env=here)
+    found = json.loads(done.stdout)
+    assert (found["source"], found["label"], found["sha256"]) == ("installed", "skylake", None)
+    by_folder = tfbuild("inspect", tmp_path / "env", "--json", env=cache)
+    assert by_folder.stdout == done.stdout
+    (tmp_path / "empty").mkdir()
+    none = tfbuild("inspect", "installed", env={**cache, "VIRTUAL_ENV": str(tmp_path / "empty")})
+    assert (none.returncode, none.stdout) == (3, "")
+    assert "No TensorFlow is installed here" in none.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("tensorflow-2.21.0-py3-none-any.whl", None, "Cannot read"),
+        ("tensorflow-2.21.0-py3-none-any.whl", b"", "not a wheel"),
+        ("tensorflow-2.21.0-py3-none-any.whl", b"PK\x03\x04 and no more", "not a wheel"),
+        ("notes.txt", b"text", "not the name of a wheel"),
+    ],
+)
+def test_a_file_that_is_no_wheel(
+    name: str, data: bytes | None, says: str, tfbuild: Run, tmp_path: Path, cache: dict[str, str]
+) -> None:
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+    done = tfbuild("inspect", name, env=cache)
+    assert (done.returncode, done.stdout) == (7, "")
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_wheel_without_libraries(tfbuild: Run, tmp_path: Path, cache: dict[str, str]) -> None:
+    done = tfbuild("inspect", make_wheel(tmp_path), env=cache)
+    assert done.returncode == 0
+    assert "there is no compiled code in it" in done.stdout
+
+
+@pytest.mark.network
+def test_a_real_wheel_from_the_index(tfbuild: Run, tmp_path: Path, cache: dict[str, str]) -> None:
+    need_tools()
+    command = [sys.executable, "-m", "pip", "download", "msgspec==0.19.0", "--no-deps"]
+    command += ["--only-binary", ":all:", "--python-version", "3.12", "--dest", str(tmp_path)]
+    command += ["--platform", "manylinux_2_17_x86_64"]
+    fetched = subprocess.run(command, capture_output=True, text=True, check=False)
+    need(fetched.returncode == 0, f"PyPI does not answer: {fetched.stderr[-300:]}")
+    (wheel,) = tmp_path.glob("*.whl")
+    done = tfbuild("inspect", wheel, "--json", env=cache)
+    found = json.loads(done.stdout)
+    with zipfile.ZipFile(wheel) as archive:
+        library = Path(archive.extract(found["code"]["library"], tmp_path / "x"))
+    theirs = objdump(library)
+    ours = found["code"]["isa"]
+    assert ours["widths"] == {width: theirs[width] for width in ("128", "256", "512")}
+    assert theirs["128"] > 100
+    versions = subprocess.run(
+        ["readelf", "-V", library], capture_output=True, text=True, check=True
+    ).stdout
+    floors = re.findall(r"Name: GLIBC_([\d.]+)", versions)
+    assert found["glibc"] in floors
+    assert found["glibc"] == max(floors, key=lambda floor: [int(n) for n in floor.split(".")])
+    assert (found["python"], found["tensorflow"], found["label"]) == ("3.12", None, None)

@@ -1,0 +1,378 @@
+"""Inspections of tiny wheels made from compiled libraries, and of installed ones."""
+
+import hashlib
+import json
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.libraries import compiled, need_tools, objdump
+from tests.wheels import make_wheel
+from tfbuild import artifact
+from tfbuild.errors import NothingToDoError, SaveError, WheelError
+from tfbuild.wheel import archive, contents, isa
+from tfbuild.wheel.inspect import inspect, installed
+from tfbuild.wheel.inspection import Inspection
+from tfbuild.wheel.isa import IsaCounts
+from tfbuild.wheel.label import relabel
+from tfbuild.wheel.reading import percent, read
+
+TAG = "cp312-cp312-manylinux_2_27_x86_64"
+LARGEST = "tensorflow/libtensorflow_cc.so.2"
+HEADER = "tensorflow/include/tensorflow/core/public/version.h"
+SKYLAKE = ("-march=skylake-avx512", "-mprefer-vector-width=512")
+CALLS_LIBC = "int rand(void); int f(void) { return rand(); }"
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    need_tools()
+    return compiled(tmp_path / "c", *SKYLAKE)
+
+
+def wheel_of(folder: Path, **files: bytes | str) -> Path:
+    named = {name.replace("__", "/").replace("_so", ".so"): data for name, data in files.items()}
+    return make_wheel(folder, "tensorflow-cpu", tag=TAG, files=named)
+
+
+@pytest.fixture
+def wheel(library: Path, tmp_path: Path) -> Path:
+    small = compiled(tmp_path / "d", name="small.so", source=CALLS_LIBC)
+    return make_wheel(
+        tmp_path / "in",
+        "tensorflow-cpu",
+        version="2.21.0.1",
+        tag=TAG,
+        files={
+            "tensorflow/python/__init__.py": "raise SystemExit('imported')\n",
+            LARGEST: library.read_bytes() + bytes(20_000),
+            "tensorflow/python/_small.so": small.read_bytes(),
+            "tensorflow/not_a_library.so": "INPUT(libtensorflow_cc.so.2)\n",
+            HEADER: "#define TF_MAJOR_VERSION 2\n#define TF_MINOR_VERSION 21\n"
+            '#define TF_PATCH_VERSION 0\n#define TF_VERSION_SUFFIX "-rc1"\n',
+        },
+    )
+
+
+def readelf_floor(library: Path, family: str) -> str:
+    text = subprocess.run(
+        ["readelf", "-V", library], capture_output=True, text=True, check=True
+    ).stdout
+    found: list[str] = re.findall(rf"Name: {family}_([\d.]+)", text)
+    return max(found, key=lambda version: [int(part) for part in version.split(".")])
+
+
+def test_a_wheel_is_told_apart_and_counted(wheel: Path, library: Path, tmp_path: Path) -> None:
+    found = inspect(wheel)
+    assert (found.source, found.file) == ("wheel", wheel.name)
+    assert (found.distribution, found.version, found.label) == ("tensorflow-cpu", "2.21.0.1", None)
+    assert found.tensorflow == "2.21.0-rc1"
+    assert (found.python, found.abi, found.tags) == ("3.12", "cp312", (TAG,))
+    assert found.size == wheel.stat().st_size
+    with zipfile.ZipFile(wheel) as zipped:
+        assert found.unpacked_size == sum(info.file_size for info in zipped.infolist())
+        assert found.files == len(zipped.infolist())
+    assert found.sha256 == hashlib.sha256(wheel.read_bytes()).hexdigest()
+    assert [each.name for each in found.libraries] == [
+        LARGEST,
+        "tensorflow/python/_small.so",
+        "tensorflow/not_a_library.so",
+    ]
+    assert [each.machine for each in found.libraries] == ["x86_64", "x86_64", None]
+    version = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True)
+    assert len(found.compilers) == 1
+    assert found.compilers[0].removeprefix("GCC: ") in version.stdout
+    assert (found.glibc, found.glibcxx) == (readelf_floor(tmp_path / "d/small.so", "GLIBC"), None)
+    assert found.code is not None
+    assert (found.code.library, found.code.machine, found.code.stripped) == (
+        LARGEST,
+        "x86_64",
+        False,
+    )
+    assert found.code.isa == isa.count(library)
+    assert found.code.isa.widths[512] == objdump(library)["512"] > 0
+    assert (found.record, found.notes) == (None, ())
+
+
+def test_the_floor_is_the_newest_that_any_library_needs(library: Path, tmp_path: Path) -> None:
+    # Versions of our own, so that nothing depends on this system's glibc; 2.10 is after 2.9.
+    folder = tmp_path / "m"
+    folder.mkdir()
+    (folder / "lib.map").write_text("GLIBC_2.9 { pow2; }; GLIBC_2.10 { rand2; };")
+    exported = "int pow2(void) { return 1; } int rand2(void) { return 2; }"
+    compiled(folder, "-Wl,--version-script=lib.map", name="libnew.so", source=exported)
+    calls = "int pow2(void); int rand2(void); int f(void) { return pow2() + rand2(); }"
+    (folder / "needs.c").write_text(calls)
+    command = ["gcc", "-shared", "-fPIC", "needs.c", "-L.", "-lnew", "-o", "m.so"]
+    subprocess.run(command, cwd=folder, check=True)
+    needs = folder / "m.so"
+    both = {"large.so": library.read_bytes() + bytes(99_999), "m.so": needs.read_bytes()}
+    found = inspect(make_wheel(tmp_path / "in", "x", "1", TAG, files=both))
+    assert found.glibc == readelf_floor(needs, "GLIBC") == "2.10"
+
+
+def test_a_label_and_a_record_are_shown(wheel: Path, tmp_path: Path) -> None:
+    record = {"target": "skylake", "flags": ["-march=skylake-avx512"]}
+    labelled = relabel(
+        wheel, "skylake", tmp_path / "out", {"tfbuild.json": json.dumps(record).encode()}
+    )
+    found = inspect(labelled)
+    assert (found.version, found.label, found.record) == ("2.21.0.1+skylake", "skylake", record)
+    odd = relabel(wheel, "zen3", tmp_path / "out", {"tfbuild.json": b"[1]"})
+    assert inspect(odd).record is None
+    assert "not a JSON object" in inspect(odd).notes[0]
+
+
+def test_a_wheel_without_libraries(tmp_path: Path) -> None:
+    found = inspect(make_wheel(tmp_path))
+    assert (found.libraries, found.code, found.glibc, found.tensorflow) == ((), None, None, None)
+    assert (found.python, found.abi) == ("3", "none")
+
+
+def test_a_library_without_code(tmp_path: Path) -> None:
+    need_tools()
+    flags = ("-nostdlib", "-Wl,--build-id=none")
+    empty = compiled(tmp_path / "c", *flags, source="const int x = 1;")
+    found = inspect(wheel_of(tmp_path, tensorflow__empty_so=empty.read_bytes()))
+    assert found.code is not None
+    assert found.code.isa is not None
+    assert found.code.isa.instructions == 0
+    assert found.code.reading == ("It holds no instructions.",)
+
+
+def test_a_stripped_library(library: Path, tmp_path: Path) -> None:
+    before = isa.count(library)
+    subprocess.run(["strip", library], check=True)
+    found = inspect(wheel_of(tmp_path, tensorflow__a_so=library.read_bytes()))
+    assert found.code is not None
+    assert found.code.stripped is True
+    assert found.code.isa is not None
+    assert found.code.isa.widths == before.widths
+
+
+def test_another_architecture_is_told_and_not_counted(library: Path, tmp_path: Path) -> None:
+    arm = bytearray(library.read_bytes())
+    struct.pack_into("<H", arm, 0x12, 183)  # e_machine = EM_AARCH64
+    found = inspect(wheel_of(tmp_path, tensorflow__a_so=bytes(arm)))
+    assert found.code is not None
+    assert (found.code.machine, found.code.isa) == ("aarch64", None)
+    assert found.code.reading[0].startswith("Unknown: code for aarch64")
+    assert found.compilers
+    assert "but it holds code for aarch64" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("start", "says"), [(b"\xcf\xfa\xed\xfe", "Mach-O"), (b"MZ", "PE"), (b"INPUT", "no library")]
+)
+def test_other_formats_are_unknown(start: bytes, says: str, tmp_path: Path) -> None:
+    found = inspect(wheel_of(tmp_path, tensorflow__a_so=start + bytes(100)))
+    assert found.code is not None
+    assert (found.code.machine, found.code.isa) == (None, None)
+    assert says in found.code.reading[0]
+
+
+def test_code_in_a_wheel_for_any_platform_is_noted(library: Path, tmp_path: Path) -> None:
+    files = {"tensorflow/a.so": library.read_bytes()}
+    found = inspect(make_wheel(tmp_path, files=files))
+    assert "runs anywhere" in found.notes[0]
+
+
+def test_damage_to_the_largest_library_is_an_error_and_to_another_a_note(
+    library: Path, tmp_path: Path
+) -> None:
+    broken = b"\x7fELF" + bytes(40)
+    found = inspect(
+        wheel_of(tmp_path, tensorflow__a_so=library.read_bytes(), tensorflow__b_so=broken)
+    )
+    assert "tensorflow/b.so is not a usable shared library" in found.notes[0]
+    with pytest.raises(WheelError, match="not a usable shared library"):
+        inspect(wheel_of(tmp_path, tensorflow__b_so=broken))
+
+
+def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "_BOMB_SIZE", 1 << 20)
+    bomb = wheel_of(tmp_path, tensorflow__a_so=bytes(2 << 20))
+    with pytest.raises(WheelError, match="damaged") as caught:
+        inspect(bomb)
+    assert "bomb" in caught.value.why
+
+
+def test_a_size_that_lies_unpacks_no_further(tmp_path: Path) -> None:
+    honest = wheel_of(tmp_path, tensorflow__a_so=bytes(3 << 20))
+    data = bytearray(honest.read_bytes())
+    # The central directory's uncompressed size, which is what is believed.
+    place = data.index(struct.pack("<I", 3 << 20), data.index(b"PK\x01\x02"))
+    struct.pack_into("<I", data, place, 1000)
+    honest.write_bytes(data)
+    with pytest.raises(WheelError, match="damaged"):
+        inspect(honest)
+
+
+def test_no_room_for_the_largest_library(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "_IN_MEMORY", 1000)
+
+    def full(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with pytest.raises(SaveError, match="temporary file") as caught:
+        inspect(wheel)
+    assert "TMPDIR" in caught.value.do
+
+
+def refuse(*_: object, **__: object) -> IsaCounts:
+    raise AssertionError("decoded again")
+
+
+def test_a_second_inspection_decodes_nothing(
+    wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    first = inspect(wheel, cache=cache)
+    (kept,) = cache.iterdir()
+    assert artifact.load(Inspection, kept) == first
+    kept.write_text("{")
+    assert inspect(wheel, cache=cache) == first
+    monkeypatch.setattr(isa, "count_open", refuse)
+    assert inspect(wheel, cache=cache) == first
+    with pytest.raises(AssertionError, match="decoded again"):
+        inspect(wheel)
+    # One more byte of comment, and it is another wheel.
+    with zipfile.ZipFile(wheel, "a") as zipped:
+        zipped.comment = b"x"
+    with pytest.raises(AssertionError, match="decoded again"):
+        inspect(wheel, cache=cache)
+
+
+def test_a_cache_that_cannot_be_written_is_only_noted(wheel: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    found = inspect(wheel, cache=tmp_path / "file")
+    assert "not kept" in found.notes[-1]
+
+
+@pytest.fixture
+def environment(wheel: Path, tmp_path: Path) -> Path:
+    prefix = tmp_path / "env"
+    site = prefix / "lib/python3.12/site-packages"
+    with zipfile.ZipFile(relabel(wheel, "skylake", tmp_path / "labelled")) as zipped:
+        zipped.extractall(site)
+    (prefix / "bin").mkdir()
+    (prefix / "bin/python").symlink_to(sys.executable)
+    return prefix
+
+
+@pytest.mark.parametrize(
+    "place", [lambda p: p, lambda p: p / "bin/python", lambda p: p / "lib/python3.12/site-packages"]
+)
+def test_an_installed_one_is_read_and_not_imported(
+    place: Callable[[Path], Path], environment: Path, library: Path
+) -> None:
+    found = installed(place(environment))
+    assert (found.source, found.distribution) == ("installed", "tensorflow-cpu")
+    assert (found.version, found.label) == ("2.21.0.1+skylake", "skylake")
+    assert (found.tensorflow, found.python, found.tags) == ("2.21.0-rc1", "3.12", (TAG,))
+    assert found.sha256 is None
+    assert found.code is not None
+    assert found.code.isa == isa.count(library)
+    site = environment / "lib/python3.12/site-packages"
+    assert found.unpacked_size == sum(f.stat().st_size for f in site.rglob("*") if f.is_file())
+
+
+@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+def test_the_current_environment(
+    variable: str, environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    monkeypatch.setenv(variable, str(environment))
+    assert installed().version == "2.21.0.1+skylake"
+
+
+def test_an_installed_one_is_remembered_until_it_changes(
+    environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = installed(environment, cache=tmp_path / "cache")
+    monkeypatch.setattr(isa, "count_open", refuse)
+    assert installed(environment, cache=tmp_path / "cache") == first
+    library = environment / "lib/python3.12/site-packages" / LARGEST
+    library.write_bytes(library.read_bytes() + b"\0")
+    with pytest.raises(AssertionError, match="decoded again"):
+        installed(environment, cache=tmp_path / "cache")
+
+
+def test_no_tensorflow_there(environment: Path, tmp_path: Path) -> None:
+    with pytest.raises(NothingToDoError, match="No TensorFlow"):
+        installed(tmp_path / "nowhere")
+    shutil.rmtree(environment / "lib/python3.12/site-packages/tensorflow")
+    with pytest.raises(NothingToDoError):
+        installed(environment)
+
+
+def test_an_installed_one_without_record(environment: Path) -> None:
+    for record in environment.rglob("RECORD"):
+        record.unlink()
+    with pytest.raises(WheelError, match="no RECORD"):
+        installed(environment)
+
+
+def test_a_record_that_leads_out_is_not_followed(environment: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.so").write_bytes(b"\x7fELF")
+    for record in environment.rglob("RECORD"):
+        record.write_text(f"{record.read_text()}../../../../outside.so,,\n/etc/passwd,,\n")
+    names = [each.name for each in installed(environment).libraries]
+    assert len(names) == 3
+    assert installed(environment).files == inspect_files(environment)
+
+
+def inspect_files(environment: Path) -> int:
+    site = environment / "lib/python3.12/site-packages"
+    return sum(1 for path in site.rglob("*") if path.is_file())
+
+
+def counts(sse: int, vex: int, evex: int, bmi2: int = 0) -> IsaCounts:
+    return IsaCounts(
+        machine="x86_64",
+        instructions=1_000_000,
+        bytes=4_000_000,
+        undecodable=0,
+        data=0,
+        extensions={"bmi2": bmi2},
+        widths={128: sse + vex + evex, 256: 0, 512: 0},
+        encodings={"sse": sse, "vex": vex, "evex": evex},
+        fused=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "says", "says_not"),
+    [
+        # The shares of tensorflow-cpu 2.8.4, of intel-tensorflow-avx512 2.8.0, and of a plain
+        # x86-64 build with a few kernels for newer CPUs.
+        (counts(160, 42_000, 0, 6), "allowed AVX but not AVX2", "AVX-512"),
+        (counts(250, 31_500, 22_900, 2_400), "expect an illegal instruction", "small part"),
+        (counts(50_000, 2_000, 500), "not allowed AVX", "illegal"),
+        (counts(300, 50_000, 600, 2_000), "allowed AVX2 and FMA", "illegal"),
+        (counts(300, 50_000, 600, 2_000), "small part", "illegal"),
+    ],
+)
+def test_shares_are_read_as_they_were_made(found: IsaCounts, says: str, says_not: str) -> None:
+    text = " ".join(read(found))
+    assert says in text
+    assert says_not not in text
+    assert "Containing is not needing" in text
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [(0, "0 %"), (1, "100 %"), (0.5, "50 %"), (0.0001, "< 0.1 %"), (0.004, "0.4 %"),
+     (0.9999, "> 99.9 %"), (0.996, "99.6 %"), (0.0099, "1.0 %")],
+)  # fmt: skip
+def test_a_part_is_never_rounded_to_nothing_or_all(share: float, shown: str) -> None:
+    assert percent(share) == shown
