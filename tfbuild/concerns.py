@@ -48,10 +48,10 @@ def about(baseline: Side, candidate: Side, *, is_paired: bool) -> Iterator[Conce
 def _about_sessions(baseline: Side, candidate: Side, *, is_paired: bool) -> Iterator[Concern]:
     pairs = min(len(baseline.runs), len(candidate.runs))
     if pairs < ENOUGH_PAIRS:
-        rounds = "One round gives no interval" if pairs == 1 else f"{pairs} rounds give wide ones"
+        several = f"{pairs} rounds give wide intervals."
         yield Concern(
             kind=Kind.FEW_PAIRS,
-            what=f"{rounds}.",
+            what="One round gives no interval." if pairs == 1 else several,
             do=f"Use --rounds {2 * ENOUGH_PAIRS} for a claim.",
         )
     if any(side.suite.finished_at is None for side in (baseline, candidate)):

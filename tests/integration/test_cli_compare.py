@@ -171,6 +171,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def tfbuild_here(monkeypatch: pytest.MonkeyPatch, *words: str | Path) -> int:
     """Run the command line in this process and return its exit code."""
+    monkeypatch.setenv("TFBUILD_DATA", "generated")
     monkeypatch.setattr(sys, "argv", ["tfbuild", *map(str, words)])
     with pytest.raises(SystemExit) as ended:
         app.main()
@@ -295,6 +296,7 @@ def test_an_interrupt_is_exit_130_and_names_what_is_kept(here: Path) -> None:
         "main()\n"
     )
     words = ["bench", str(python), "--rounds", "200", "--architectures", "mnist_mlp"]
+    words += ["--data", "generated"]
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
     )

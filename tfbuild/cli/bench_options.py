@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from tfbuild.bench import Plan
     from tfbuild.bench.suite import Side
     from tfbuild.machine import Machine
-    from tfbuild.progress import Progress
     from tfbuild.spec import Environment, Spec
 
 ROUNDS = 3
@@ -205,7 +204,7 @@ def measure(
     The sentence about a wheel that stands in for a compiled one is said before anything else.
     What could not be compared with the saved sides `against` is refused before that.
     """
-    from tfbuild import bench, environment, host, machine
+    from tfbuild import bench, datasets, environment, host, machine
     from tfbuild.bench.suite import Side
     from tfbuild.choice import choose
     from tfbuild.cli import console
@@ -227,7 +226,13 @@ def measure(
         environments = [
             environment.prepare(each, installer, cpu, progress) for each in chosen.choices
         ]
-        folder = _data(asked, options, progress)
+        folder = datasets.prepare(
+            asked.architectures,
+            mode=options.data.value,
+            scale=asked.scale,
+            offline=options.offline,
+            progress=progress,
+        )
         path = options.output_dir / _file_name(command, environments)
         suite = bench.measure(
             environments, asked, here=here, data_folder=folder, path=path, progress=progress
@@ -244,10 +249,6 @@ def _first(line: str, *, as_json: bool) -> None:
         console.say(line)
     else:
         typer.echo(line + "\n")
-
-
-def _data(asked: "Plan", options: Options, progress: "Progress") -> Path | None:  # noqa: ARG001
-    return None
 
 
 def _architectures(text: str | None) -> tuple[str, ...]:

@@ -42,7 +42,15 @@ def interval(estimate: "Estimate") -> str:
     """Return "1.41-1.63", or a dash where one pair gives none."""
     if estimate.low is None or estimate.high is None:
         return "-"
-    return f"{estimate.low:.2f}-{estimate.high:.2f}"
+    return f"{_bound(estimate.low)}-{_bound(estimate.high)}"
+
+
+def _bound(value: float) -> str:
+    """Return at most five characters: two rounds can put an end of the interval anywhere."""
+    for limit, digits in ((10, 2), (100, 1), (1000, 0)):
+        if value < limit:
+            return f"{value:.{digits}f}"
+    return ">999"
 
 
 def compared(comparison: "Comparison", out: "Console") -> None:

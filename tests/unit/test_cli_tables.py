@@ -1,0 +1,69 @@
+"""Numbers in few characters, and tables for one environment."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from tests.unit.test_compare import drifting, subject, suite
+from tfbuild.bench import ARCHITECTURES
+from tfbuild.bench.suite import Side
+from tfbuild.cli import tables
+from tfbuild.compare import compare
+from tfbuild.stats import Estimate
+
+SAME = drifting(dict.fromkeys(ARCHITECTURES, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0421, "0.042"), (1.0, "1.00"), (9.994, "9.99"), (14.39, "14.4"), (307.35, "307")],
+)
+def test_seconds_have_three_digits(value: float, text: str) -> None:
+    assert tables.seconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (0.98, 1.02, "0.98-1.02"),
+        (0.001, 54.78, "0.00-54.8"),
+        (9.5, 364.3, "9.50-364"),
+        (2.0, 8180.0, "2.00->999"),
+        (None, None, "-"),
+    ],
+)
+def test_intervals_stay_short(low: float | None, high: float | None, text: str) -> None:
+    assert tables.interval(Estimate(ratio=1.0, low=low, high=high, pairs=2)) == text
+
+
+def text_of(side: Side, *candidates: Side) -> str:
+    out = Console(file=io.StringIO(), width=100, no_color=True)
+    tables.compared(compare(side, candidates), out)
+    assert isinstance(out.file, io.StringIO)
+    return out.file.getvalue()
+
+
+def test_generated_data_is_said_and_of_mixed_data_what_is_what() -> None:
+    made = suite(SAME, data="generated")
+    sides = [Side(suite=made, subject=each) for each in range(2)]
+    assert "Data: generated for all." in text_of(*sides)
+    half = replace(made.runs[1].samples[0], data="real")
+    runs = [replace(run, samples=(half, *run.samples[1:])) for run in made.runs]
+    mixed = replace(made, runs=tuple(runs))
+    text = text_of(*(Side(suite=mixed, subject=each) for each in range(2)))
+    assert "Data: real for mnist_mlp; generated for mnist_cnn," in text
+
+
+def test_every_concern_names_its_candidate_where_there_are_several() -> None:
+    made = suite(SAME, subjects=[subject("a"), subject("b", "2.8.0"), subject("c")])
+    text = text_of(*(Side(suite=made, subject=each) for each in range(3)))
+    assert "Note, B: other TensorFlow" in text
+    assert "Note, C" not in text
+
+
+def test_a_spec_that_says_no_more_than_the_version_is_not_repeated() -> None:
+    assert "(" not in tables.named(subject("tensorflow-cpu==2.8.4"))
+    assert "(pip)" in tables.named(subject("pip"))
+    assert "oneDNN" not in tables.named(replace(subject("pip"), onednn=None))
