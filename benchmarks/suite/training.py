@@ -91,7 +91,7 @@ def _fit(model_of: Any, model: Any, arrays: Arrays, size: Size, seed: int) -> Ep
         options["validation_batch_size"] = workload.batch
     if hasattr(model_of, "batches"):
         endless = model_of.batches(x, y, workload.batch, seed)
-        model.fit(endless, steps_per_epoch=workload.steps(size), **options)
+        model.fit(endless, steps_per_epoch=workload.steps(size), shuffle=False, **options)
     else:
         model.fit(x, y, batch_size=workload.batch, **options)
     return clock
