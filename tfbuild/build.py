@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 RECORD_NAME = "tfbuild.json"
 """The record's name inside a wheel's .dist-info."""
+TOOLCHAIN, COMPILING, LABELLING = "Toolchain", "Compiling", "Labelling the wheel"
+"""The phases that a build reports, in their order."""
 _SILENT = Silent()
 
 
@@ -55,15 +57,15 @@ def build(
         _check_others(recipe, output_dir)
     log = log_path(recipe)
     with signals.stoppable(), _workspace(output_dir) as work, Watch(log, progress) as run:
-        progress.phase("Toolchain")
+        progress.phase(TOOLCHAIN)
         toolchain = engine.prepare(recipe, run.line)
-        progress.phase("Compiling")
+        progress.phase(COMPILING)
         start = time.monotonic()
         end = engine.compile(recipe, toolchain, work / "out", run.line)
         seconds = time.monotonic() - start
         if end.code != 0:
             raise failure(end, run, facts)
-        progress.phase("Labelling the wheel")
+        progress.phase(LABELLING)
         wheel = _only_wheel(work / "out", recipe, log)
         made = json.loads((work / "out/build.json").read_text(encoding="utf-8"))
         record = replace(

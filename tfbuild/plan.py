@@ -98,22 +98,37 @@ def plan(recipe: "Recipe", output_dir: str, engine: str) -> Plan:
     )
 
 
-def outside(recipe: "Recipe", *, is_local: bool = False) -> tuple[Outside, ...]:
-    """Return every place that the build would take something from, in the order of the work."""
+def outside(
+    recipe: "Recipe", *, is_local: bool = False, is_bundled: bool = False
+) -> tuple[Outside, ...]:
+    """Return every place that the build would take something from, in the order of the work.
+
+    Args:
+        recipe: what is built.
+        is_local: without a container.
+        is_bundled: the source is the rehearsal's workspace, which names no place by itself.
+    """
     facts: dict[str, Any] = json.loads(recipe.files["recipe.json"])
     source, bazel = facts["source"], facts["bazel"]
     found = [("TensorFlow source", _address(source))]
     if not is_local:
         found = [
-            ("base image (if the engine does not have it)", facts["base_image"]),
-            ("Debian or Ubuntu packages", facts["apt_mirror"] or "the base image's own servers"),
-            ("Clang packages (if the distribution has none)", _llvm(facts)),
+            ("base image", facts["base_image"]),
+            ("system packages", facts["apt_mirror"] or "the servers that the base image names"),
+            ("Clang, if the system has none", _llvm(facts)),
             ("Python packages", facts["pip_index"] or "https://pypi.org/simple"),
-            ("Bazel", bazel["url"] if bazel["kind"] in {"release", "url"} else ""),
+            ("Bazel", _bazel(bazel, facts["architecture"])),
             *found,
         ]
-    found.append(("what the source tree tells Bazel to fetch", _bazel_fetches(facts)))
+    if not is_bundled:
+        found.append(("what that source names", _bazel_fetches(facts)))
     return tuple(Outside(what=what, where=where) for what, where in found if where)
+
+
+def _bazel(bazel: dict[str, str], architecture: str) -> str:
+    # The address of a release lacks the architecture, which the image's script adds.
+    suffix = "x86_64" if architecture == "x86_64" else "arm64"
+    return {"release": f"{bazel['url']}{suffix}", "url": bazel["url"]}.get(bazel["kind"], "")
 
 
 def _address(source: dict[str, str]) -> str:

@@ -119,12 +119,15 @@ def foreign_cpu(recipe: "Recipe") -> str | None:
     return why
 
 
-def name_downloads(recipe: "Recipe", *, is_local: bool) -> None:
+def name_downloads(recipe: "Recipe", *, is_local: bool, is_bundled: bool = False) -> None:
     """Name every outside place before anything is fetched from it."""
     from tfbuild import plan
 
-    console.say("Takes from outside, as far as it is not there yet:")
-    for place in plan.outside(recipe, is_local=is_local):
+    places = plan.outside(recipe, is_local=is_local, is_bundled=is_bundled)
+    console.say(
+        "Takes from outside, as far as it is not there yet:" if places else "Downloads nothing."
+    )
+    for place in places:
         console.say(f"  {place.what}: {place.where}")
 
 
@@ -194,12 +197,14 @@ def _show_plan(planned: "Plan", engine: str, *, json_: bool) -> None:
             ),
             ("wheel", planned.output),
             ("recipe", planned.recipe_digest),
-            *((f"from outside: {place.what}", place.where) for place in planned.outside),
+            *(("from outside", f"{place.what}: {place.where}") for place in planned.outside),
             (
                 "estimate",
-                f"{need.hours[0]:g} to {need.hours[1]:g} hours on {need.cpus} CPUs, "
-                f"{need.memory_gb} GB of memory, {need.disk_gb} GB of disk: planning figures from "
-                "others' builds, not measured here",
+                (
+                    f"{need.hours[0]:g} to {need.hours[1]:g} hours on {need.cpus} CPUs, "
+                    f"{need.memory_gb} GB of memory, {need.disk_gb} GB of disk: planning figures "
+                    "from others' builds, not measured here"
+                ),
             ),
         ]
     )
@@ -211,7 +216,7 @@ def _print_rows(rows: list[tuple[str, str]]) -> None:
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
-    table.add_column(max_width=34)
+    table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
         table.add_row(Text(name), Text(value))

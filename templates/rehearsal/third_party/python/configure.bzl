@@ -47,7 +47,7 @@ def _python_configure_impl(ctx):
     if not ctx.path(include + "/Python.h").exists:
         fail("%s has no headers: %s/Python.h is missing" % (python, include))
     ctx.symlink(include, "include")
-    version = ctx.read(Label("@org_tensorflow//:VERSION")).strip()
+    version = ctx.read(Label("//:VERSION")).strip()
     ctx.file("BUILD", _BUILD)
     ctx.file("defs.bzl", _DEFS.format(
         python = repr(str(python)),

@@ -19,6 +19,8 @@ main() {
     return 2
   fi
   local root="$0.runfiles/org_tensorflow/tensorflow"
+  # Bazel 7 names the main repository so.
+  [ -d "$root" ] || root="$0.runfiles/_main/tensorflow"
   # shellcheck disable=SC1091
   source "$root/tools/pip_package/python_env.sh"
   mkdir -p "$out"

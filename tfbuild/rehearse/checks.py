@@ -1,0 +1,131 @@
+"""What a rehearsal's wheel must be like."""
+
+import ast
+import json
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfbuild import process
+from tfbuild.errors import WheelError
+from tfbuild.rehearse import installers
+from tfbuild.rehearse.steps import Skipped
+from tfbuild.wheel import isa
+
+if TYPE_CHECKING:
+    from tfbuild.target import Target
+    from tfbuild.wheel.isa import IsaCounts
+
+_LIBRARY = "tensorflow_rehearsal/_pywrap_kernels.so"
+_HOST_TOOLS = "tensorflow_rehearsal/host_tools.py"
+_X86_64 = "x86_64"
+# Not needed to run: what every CPU of the architecture has, and what compiled code has no part in.
+_NO_NEED = frozenset({"baseline", "other"})
+_RUN_SECONDS = 60.0
+_PROGRAM = """
+import json
+import tensorflow_rehearsal
+print(json.dumps(tensorflow_rehearsal.check()))
+"""
+
+
+def instructions(wheel: Path, target: "Target") -> str:
+    """Check that the code has what the target offers, and nothing beyond it.
+
+    Raises:
+        WheelError: it has not.
+        Skipped: another architecture than x86-64.
+    """
+    if target.architecture != _X86_64:
+        raise Skipped(f"Instructions of {target.architecture} are not decoded.")
+    counts = isa.count(_read(wheel, _LIBRARY))
+    wrong = [*_missing(counts, target), *_too_many(counts, target)]
+    told = (
+        f"{counts.widths.get(512, 0)} zmm, {counts.widths.get(256, 0)} ymm, "
+        f"{counts.widths.get(128, 0)} xmm; {counts.encodings.get('evex', 0)} AVX-512, "
+        f"{counts.fused} fused"
+    )
+    if wrong:
+        raise WheelError(
+            f"The wheel's code is not what {target.name} asks for.",
+            why=f"{'; '.join(wrong)}. Found: {told}.",
+            do="The flags did not reach the code: look at tfbuild.bazelrc (tfbuild render).",
+        )
+    return told
+
+
+def _missing(counts: "IsaCounts", target: "Target") -> list[str]:
+    requires = target.requires
+    expected = {
+        "AVX-512": ("avx512f" in requires, counts.encodings.get("evex", 0)),
+        "AVX": ("avx" in requires, counts.encodings.get("vex", 0)),
+        # The kernels vectorise on every target, and as wide as it likes.
+        f"{target.vector_width}-bit": (True, counts.widths.get(target.vector_width, 0)),
+        "fused multiply-add": ("fma" in requires, counts.fused),
+    }
+    return [f"no {name} code" for name, (wanted, found) in expected.items() if wanted and not found]
+
+
+def _too_many(counts: "IsaCounts", target: "Target") -> list[str]:
+    beyond = {name for name, number in counts.extensions.items() if number}
+    beyond -= target.requires | _NO_NEED
+    return [f"code that needs {name}" for name in sorted(beyond)]
+
+
+def host_tools(wheel: Path) -> str:
+    """Check that the target's flags did not reach programs that run during the build.
+
+    Such a program wrote down what it was compiled for. Raises WheelError.
+    """
+    tree = ast.parse(_read(wheel, _HOST_TOOLS))
+    value = next(node.value for node in tree.body if isinstance(node, ast.Assign))
+    found = ast.literal_eval(value)
+    if found:
+        raise WheelError(
+            "The target's flags reached programs that run during the build.",
+            why=f"They were compiled for {', '.join(found)}.",
+            do="Such a build dies with an illegal instruction on a machine that lacks it.",
+        )
+    return "at the baseline: this build runs on any CPU of the architecture"
+
+
+def numbers(place: Path, python: str, why_not: str | None) -> str:
+    """Import the installed wheel and compare its kernels with plain Python.
+
+    Args:
+        place: an environment, or a folder that the wheel was installed into.
+        python: "3.12".
+        why_not: why this host cannot run the target's code, None if it can.
+
+    Raises:
+        WheelError: it does not run, or the numbers are wrong.
+        Skipped: it cannot be run here.
+    """
+    if why_not:
+        raise Skipped(f"Not run: {why_not}")
+    interpreter = installers.environment_python(place)
+    if interpreter is None:
+        raise Skipped(f"Not run: no Python {python} on this machine.")
+    try:
+        done = process.run([interpreter, "-I", "-c", _PROGRAM], timeout=_RUN_SECONDS, check=False)
+    except process.ProcessError as error:
+        raise WheelError("The installed wheel does not run.", why=str(error)) from error
+    if not done.ok:
+        if "GLIBC_" in done.stderr:
+            raise Skipped(f"Not run: {done.stderr.strip().splitlines()[-1]}")
+        how = f"It was killed by {done.signal_name}.\n" if done.signal_name else ""
+        raise WheelError("The installed wheel does not run.", why=how + done.stderr.strip())
+    wrong = json.loads(done.stdout)
+    if wrong:
+        raise WheelError("The compiled kernels compute wrong numbers.", why=", ".join(wrong))
+    return "every kernel agrees with plain Python"
+
+
+def _read(wheel: Path, name: str) -> bytes:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            return archive.read(name)
+    except (KeyError, zipfile.BadZipFile) as error:
+        raise WheelError(
+            f"{wheel.name} is not the wheel of the bundled workspace.", why=str(error)
+        ) from error
