@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import requests
 
 from tfbuild import artifact, settings
-from tfbuild.errors import BenchError
+from tfbuild.errors import BenchError, SaveError
 from tfbuild.progress import Progress
 from tfbuild.resources import DATA
 
@@ -152,7 +152,7 @@ def _bring(one: Dataset, place: Path, terms: _Terms, silent: set[str], progress:
     if one.fits(target):
         return
     # A file of that name that is something else must never reach a reader that unpickles it.
-    target.unlink(missing_ok=True)
+    _remove(target)
     if found := _elsewhere(one):
         with artifact.writing(target) as file, found.open("rb") as source:
             shutil.copyfileobj(source, file)
@@ -171,6 +171,13 @@ def _bring(one: Dataset, place: Path, terms: _Terms, silent: set[str], progress:
             silent.add(one.host)
             raise _UnavailableError(f"{one.host} does not answer") from error
         raise _UnavailableError(f"{one.host}: {error}") from error
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise SaveError(f"Cannot write {path}.", why=error.strerror or str(error)) from error
 
 
 def _elsewhere(one: Dataset) -> Path | None:

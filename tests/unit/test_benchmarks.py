@@ -1,0 +1,281 @@
+"""The benchmark's data and workloads; needs numpy, no TensorFlow."""
+
+import importlib
+import io
+import json
+import pickle
+import subprocess
+import sys
+import tarfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tfbuild import resources
+
+np = pytest.importorskip("numpy")
+FOLDER = resources.folder("benchmarks")
+
+
+@pytest.fixture(autouse=True)
+def _suite_on_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    yield
+    for name in [name for name in sys.modules if name == "suite" or name.startswith("suite.")]:
+        del sys.modules[name]
+
+
+def suite(name: str) -> ModuleType:
+    return importlib.import_module(f"suite.{name}")
+
+
+def size(train: int, validation: int) -> Any:
+    return suite("workload").Size(train, validation, 1)
+
+
+def source(folder: Path | None = None, mode: str = "auto", seed: int = 3) -> Any:
+    return suite("data").Source(folder=folder, mode=mode, seed=seed)
+
+
+def test_shorter_scales_keep_the_studys_ratio_and_whole_batches() -> None:
+    workload = suite("workload").Workload(
+        "w", 32, 50_000, 10_000, 20, quick_steps=30, smoke_steps=5
+    )
+    assert workload.size("full") == suite("workload").Size(50_000, 10_000, 20)
+    quick = workload.size("quick")
+    assert (quick.train, quick.validation) == (960, 192)
+    assert workload.steps(workload.size("full")) == 1563
+    warm = workload.warmup(quick)
+    assert (warm.train, warm.validation, warm.epochs) == (64, 32, 1)
+
+
+def test_images_show_their_class() -> None:
+    arrays = suite("data").cifar10(source(), size(600, 100))
+    assert arrays.kind == "generated"
+    assert (arrays.x.shape, arrays.x.dtype) == ((600, 32, 32, 3), np.float32)
+    assert (arrays.x_validation.shape, arrays.y.shape) == ((100, 32, 32, 3), (600, 10))
+    assert 0 <= arrays.x.min() < arrays.x.max() <= 1
+    # Nearest mean of the training classes: ten classes would give a tenth by chance.
+    labels = arrays.y.argmax(axis=1)
+    means = np.stack([arrays.x[labels == n].mean(axis=0) for n in range(10)])
+    distance = ((arrays.x_validation[:, None] - means) ** 2).sum(axis=(2, 3, 4))
+    assert (distance.argmin(axis=1) == arrays.y_validation.argmax(axis=1)).mean() > 0.9
+
+
+def test_reviews_have_imdbs_lengths_and_zipfs_words() -> None:
+    generated = suite("generated")
+    rng = np.random.default_rng(0)
+    lengths = generated.lengths(25_000, rng)
+    # IMDB: mean 238.7, median 178, from 11 to 2494 words.
+    assert np.median(lengths) == pytest.approx(178, rel=0.03)
+    assert lengths.mean() == pytest.approx(238.7, rel=0.03)
+    assert (lengths.min() >= 11, lengths.max() <= 2494) == (True, True)
+    words, _, labels = generated.reviews(3000, 100, rng)
+    assert (words.dtype, words.shape) == (np.int32, (3000, 100))
+    assert words.min() >= 0
+    assert words.max() < generated.WORDS
+    counts = Counter(words[words > 2].tolist())
+    common = [counts[word] for word in (3, 4, 5, 10, 20)]
+    assert common == sorted(common, reverse=True)
+    assert set(labels.tolist()) == {0, 1}
+
+
+def test_words_tell_the_sentiment() -> None:
+    arrays = suite("data").imdb_words(source(), size(2000, 500), 100)
+    totals = np.zeros((2, 20_000))
+    for label in (0, 1):
+        np.add.at(totals[label], arrays.x[arrays.y == label].ravel(), 1)
+    weight = np.log((totals[1] + 1) / (totals[0] + 1))
+    weight[0] = 0
+    guess = weight[arrays.x_validation].sum(axis=1) > 0
+    assert (guess == arrays.y_validation).mean() > 0.9
+
+
+def test_pairs_stand_after_the_words_and_the_last_400_are_kept() -> None:
+    data, generated = suite("data"), suite("generated")
+    arrays = data.imdb_bigrams(source(), size(300, 50), 400)
+    assert arrays.facts == {"vocabulary": 20_001 + generated.BIGRAMS}
+    assert (arrays.x.shape, arrays.x.dtype) == ((300, 400), np.int32)
+    words, lengths, _ = generated.reviews(350, 401, source().rng())
+    for row in range(20):
+        spoken = words[row, : min(lengths[row], 401)][::-1]
+        pairs = generated.bigram(spoken[:-1], spoken[1:])
+        whole = [*spoken, *pairs][-400:] if lengths[row] <= 401 else list(pairs[-400:])
+        expected = [0] * (400 - len(whole)) + whole
+        assert arrays.x[row].tolist() == expected
+
+
+def test_the_text_has_few_likely_next_characters() -> None:
+    codes = suite("generated").text(60_000, np.random.default_rng(1))
+    assert set(codes.tolist()) <= set(range(57))
+    pairs = Counter(zip(codes[:-1].tolist(), codes[1:].tolist(), strict=True))
+    seen = Counter(codes[:-1].tolist())
+    total = sum(pairs.values())
+    conditional = -sum(
+        count / total * np.log(count / seen[first]) for (first, _), count in pairs.items()
+    )
+    unconditional = -sum(count / total * np.log(count / total) for count in seen.values())
+    assert conditional < 0.7 * unconditional
+    arrays = suite("data").text_windows(source(), size(256, 0))
+    assert (arrays.x.shape, arrays.x.dtype, arrays.y.shape) == ((256, 40, 57), bool, (256, 57))
+    assert (arrays.x.sum(axis=2) == 1).all()
+    # Every third window: the character after one window is the 37th of the next.
+    assert (arrays.x[1:, 37] == arrays.y[:-1]).all()
+
+
+def test_a_seed_repeats_the_data() -> None:
+    first, again, other = (
+        suite("data").mnist(source(seed=seed), size(64, 0)).x for seed in (5, 5, 6)
+    )
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+def test_real_images(tmp_path: Path) -> None:
+    x = np.arange(6 * 28 * 28, dtype=np.uint8).reshape(6, 28, 28)
+    np.savez(
+        tmp_path / "mnist.npz",
+        x_train=x,
+        y_train=np.arange(6),
+        x_test=x[:2],
+        y_test=np.array([7, 9]),
+    )
+    arrays = suite("data").mnist(source(tmp_path), size(4, 2))
+    assert arrays.kind == "real"
+    assert arrays.x.shape == (4, 28, 28, 1)
+    assert arrays.x[1, 0, 3, 0] == pytest.approx(x[1, 0, 3] / 255)
+    assert arrays.y.argmax(axis=1).tolist() == [0, 1, 2, 3]
+    assert arrays.y_validation.argmax(axis=1).tolist() == [7, 9]
+
+
+def test_real_colour_images(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "cifar-10-python.tar.gz", "w:gz") as archive:
+        for number, name in enumerate([*(f"data_batch_{n}" for n in range(1, 6)), "test_batch"]):
+            pixels = np.zeros((2, 3, 32, 32), dtype=np.uint8)
+            pixels[:, 1, 4, 5] = 10 * (number + 1)
+            content = pickle.dumps(
+                {b"data": pixels.reshape(2, 3072), b"labels": [number, 9 - number]}
+            )
+            member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    arrays = suite("data").cifar10(source(tmp_path), size(10, 2))
+    assert arrays.kind == "real"
+    assert arrays.x[8, 4, 5].tolist() == [0, pytest.approx(50 / 255), 0]
+    assert arrays.y.argmax(axis=1).tolist() == [0, 9, 1, 8, 2, 7, 3, 6, 4, 5]
+    assert arrays.y_validation.argmax(axis=1).tolist() == [5, 4]
+
+
+def test_real_reviews_are_those_that_keras_gives(tmp_path: Path) -> None:
+    reviews = np.empty(40, dtype=object)
+    for n in range(40):
+        reviews[n] = [n + 1, 5, 19_998, 30_000, n + 1]
+    labels = np.arange(40) % 2
+    np.savez(
+        tmp_path / "imdb.npz",
+        x_train=reviews, y_train=labels, x_test=reviews[:8], y_test=labels[:8],
+    )  # fmt: skip
+    arrays = suite("data").imdb_words(source(tmp_path), size(40, 8), 10)
+    # Keras 2.8's imdb.load_data(num_words=20000) and pad_sequences(maxlen=10) on this very file.
+    order = np.arange(40)
+    np.random.RandomState(113).shuffle(order)
+    first = order[0]
+    assert arrays.x[0].tolist() == [0, 0, 0, 0, 1, first + 4, 8, 2, 2, first + 4]
+    assert arrays.y.tolist() == labels[order].tolist()
+
+    wide = suite("data").imdb_bigrams(source(tmp_path), size(40, 8), 12)
+    # Pairs: (1, n+4), (n+4, 8), (8, 2), (2, 2), (2, n+4): the two with no n are shared.
+    assert wide.facts["vocabulary"] == 20_001 + 3 * 40 + 2
+    assert (wide.x[:, 0] == 0).all()
+    assert wide.x[:, 1:7].tolist() == arrays.x[:, 4:].tolist()
+    assert len(set(wide.x[:, 9].tolist())) == 1
+    assert wide.x.max() == wide.facts["vocabulary"] - 1
+
+
+def test_real_text(tmp_path: Path) -> None:
+    (tmp_path / "nietzsche.txt").write_text("Thus Spoke, " * 30, encoding="utf-8")
+    arrays = suite("data").text_windows(source(tmp_path), size(20, 0))
+    alphabet = sorted(set("thus spoke, "))
+    assert arrays.facts == {"alphabet": len(alphabet)}
+    spoken = "".join(alphabet[code] for code in arrays.x[1].argmax(axis=1))
+    assert spoken == ("thus spoke, " * 30)[3:43]
+
+
+def test_only_real_data_will_do(tmp_path: Path) -> None:
+    with pytest.raises(suite("data").DataError, match=r"mnist\.npz"):
+        suite("data").mnist(source(tmp_path, "real"), size(4, 2))
+    (tmp_path / "mnist.npz").write_bytes(b"not read at all")
+    assert suite("data").mnist(source(tmp_path, "generated"), size(4, 2)).kind == "generated"
+
+
+def worker(text: str, *args: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, FOLDER / "worker.py", *args],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_text", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ('{"architectures": ["mnist_mpl"]}', "mnist_mpl"),
+        ('{"scale": "tiny"}', "tiny"),
+        ('{"data": {"mode": "best"}}', "mode"),
+        ('{"seed": -1}', "seed"),
+        ('{"threads": 0}', "threads"),
+    ],
+)
+def test_the_worker_refuses_in_one_line_of_json(request_text: str, message: str) -> None:
+    done = worker(request_text)
+    assert done.returncode == 1
+    event = json.loads(done.stdout)
+    assert event["event"] == "error"
+    assert event["architecture"] is None
+    assert message in event["message"]
+
+
+def test_the_worker_without_tensorflow_says_so() -> None:
+    done = worker("{}")
+    assert done.returncode == 1
+    assert "tensorflow" in json.loads(done.stdout)["message"]
+
+
+def test_the_worker_wrongly_used_explains_itself() -> None:
+    done = worker("", "--help")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "standard input" in done.stderr
+
+
+def test_the_worker_needs_only_the_oldest_python(tmp_path: Path) -> None:
+    import ast
+
+    for path in FOLDER.rglob("*.py"):
+        ast.parse(path.read_text(), feature_version=(3, 8))
+
+
+def test_names_are_those_of_the_study_and_its_figures() -> None:
+    import ast
+
+    tree = ast.parse((FOLDER / "worker.py").read_text())
+    names = next(
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ARCHITECTURES"
+    )
+    rows = (resources.DATA / "k80_2017.csv").read_text().splitlines()
+    studied = {
+        row.split(",")[0] for row in rows if row.startswith(("mnist", "cifar", "imdb", "lstm"))
+    }
+    assert set(names) == studied
+    modules = {path.stem for path in (FOLDER / "suite" / "models").glob("[!_]*.py")}
+    assert modules == set(names)
