@@ -1,0 +1,118 @@
+#!/bin/sh
+# Makes the toolchain image of TensorFlow 2.8.4: one step is one layer of the Dockerfile.
+# Works on Debian and Ubuntu images, bare ones too.
+#
+# Usage: toolchain.sh packages|compiler|python|bazel|source
+set -eu
+
+python=3.10
+architecture=x86_64
+
+fail() {
+    printf 'tfbuild: %s\n' "$@" >&2
+    exit 1
+}
+
+install() {
+    apt-get update -q || fail "The package lists cannot be fetched." \
+        "Check the network of the image build, or give another --apt-mirror."
+    # A layer that is cut off is thrown away: no need to wait for the disk after each file.
+    apt-get install -q -y --no-install-recommends -o Dpkg::Options::=--force-unsafe-io "$@" ||
+        fail "Packages cannot be installed: $*" \
+            "Check the network of the image build, or give a base image that has them (--base-image)."
+    rm -rf /var/lib/apt/lists/*
+}
+
+fetch() { # address file
+    curl --fail --silent --show-error --location --retry 3 --output "$2" "$1" ||
+        fail "Cannot fetch $1" "Check the network of the image build, or give another source."
+}
+
+check() { # file sha256
+    [ -z "$2" ] || echo "$2  $1" | sha256sum --check --quiet - >&2 ||
+        fail "$1 is not the file that was expected." "Its SHA-256 differs from $2."
+}
+
+step_packages() {
+    command -v apt-get >/dev/null || fail "The base image has no apt-get." \
+        "Give a Debian or Ubuntu image with --base-image."
+    [ "$(uname -m)" = "$architecture" ] ||
+        fail "This recipe compiles for $architecture, and this machine is $(uname -m)."
+    install ca-certificates curl git patchelf rsync unzip xz-utils zip
+}
+
+step_compiler() {
+    install gcc-11 g++-11 libc6-dev
+}
+
+usable() { # interpreter
+    command -v "$1" >/dev/null && "$1" - <<'PROGRAM'
+import ensurepip, os, sys, sysconfig, venv
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))
+PROGRAM
+}
+
+step_python() {
+    interpreter="python$python"
+    if ! usable "$interpreter"; then
+        apt-get update -q
+        if apt-cache show "$interpreter" >/dev/null 2>&1; then
+            install "$interpreter" "$interpreter-dev" "$interpreter-venv"
+        else
+            managed
+        fi
+    fi
+    usable "$interpreter" || fail "The base image has no usable Python $python." \
+        "Needed: $interpreter with its headers, venv and ensurepip." \
+        "Give an image that has it, like --base-image python:$python-slim-bookworm."
+    "$interpreter" -m venv /tfbuild/python
+    /tfbuild/python/bin/pip install --no-cache-dir --disable-pip-version-check \
+        numpy==1.21.6 'setuptools<66' 'wheel<0.40' packaging requests opt_einsum keras_preprocessing==1.1.2 ||
+        fail "The Python packages that the build needs cannot be installed." \
+            "Check the network of the image build, or give another --pip-index."
+}
+
+managed() {
+    # This distribution has no such Python; uv fetches a standalone one.
+    install python3 python3-venv
+    python3 -m venv /tfbuild/uv
+    /tfbuild/uv/bin/pip install --no-cache-dir --disable-pip-version-check uv || return 0
+    if UV_PYTHON_INSTALL_DIR=/tfbuild/pythons /tfbuild/uv/bin/uv python install --no-cache "$python"; then
+        ln -s "$(UV_PYTHON_INSTALL_DIR=/tfbuild/pythons /tfbuild/uv/bin/uv python find --no-project "$python")" \
+            "/usr/local/bin/$interpreter"
+    fi
+}
+
+step_bazel() {
+    mkdir -p /tfbuild/bin
+    case $architecture in x86_64) suffix=x86_64 ;; *) suffix=arm64 ;; esac
+    address=https://github.com/bazelbuild/bazel/releases/download/4.2.1/bazel-4.2.1-linux-$suffix
+    fetch "$address" /tfbuild/bin/bazel
+    check /tfbuild/bin/bazel 1a4f3a3ce292307bceeb44f459883859c793436d564b95319aacb8af1f20557c
+    if [ -e /tfbuild/bin/bazel ]; then chmod 755 /tfbuild/bin/bazel; fi
+    found=$(command -v bazel || command -v bazelisk) ||
+        fail "The base image has no Bazel." "Give --bazel a release, 'apt', an address or a file."
+    [ "${found##*/}" = bazel ] || ln -s "$found" /tfbuild/bin/bazel
+}
+
+step_source() {
+    fetch https://github.com/tensorflow/tensorflow/archive/refs/tags/v2.8.4.tar.gz /tfbuild/source.tar
+    check /tfbuild/source.tar c08a222792bdbff9da299c7885561ee27b95d414d1111c426efac4ccdce92cde
+    rm -rf /tfbuild/source /tfbuild/unpacked
+    mkdir /tfbuild/unpacked
+    tar -x --no-same-owner -f /tfbuild/source.tar -C /tfbuild/unpacked
+    # Archives of a release hold one folder, those of a folder hold what was in it.
+    top=/tfbuild/unpacked
+    if [ ! -e "$top/tensorflow" ] && [ "$(find "$top" -mindepth 1 -maxdepth 1 | wc -l)" = 1 ]; then
+        top=$(find "$top" -mindepth 1 -maxdepth 1)
+    fi
+    mv "$top" /tfbuild/source
+    rm -rf /tfbuild/source.tar /tfbuild/unpacked
+    [ -d /tfbuild/source/tensorflow/tools/pip_package ] ||
+        fail "The source is no TensorFlow tree: tensorflow/tools/pip_package is missing."
+}
+
+case ${1-} in
+    packages | compiler | python | bazel | source) "step_$1" ;;
+    *) fail "Usage: toolchain.sh packages|compiler|python|bazel|source" ;;
+esac
