@@ -23,6 +23,8 @@ class Times:
     architecture: str
     seconds: float
     """Geometric mean over the rounds."""
+    spread: float | None
+    """Standard deviation of the logarithm: 0.03 is about 3 % from round to round; None for one."""
     k80_2017: float
     cpu_pip_2017: float
     """8 vCPU, the prebuilt wheel."""
@@ -88,6 +90,7 @@ def times(side: Side) -> tuple[Times, ...]:
         Times(
             architecture=name,
             seconds=stats.geometric_mean(side.seconds(name)),
+            spread=stats.spread(side.seconds(name)),
             k80_2017=reference.epoch_seconds(name, reference.GPU),
             cpu_pip_2017=reference.epoch_seconds(name, reference.CPU_PIP),
             cpu_compiled_2017=reference.epoch_seconds(name, reference.CPU_COMPILED),

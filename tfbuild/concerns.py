@@ -9,7 +9,7 @@ from tfbuild.bench.suite import Side
 
 ENOUGH_PAIRS = 5
 BUSY = 0.1
-"""Share of the allowed CPUs that others may use before it is mentioned."""
+"""Share of the machine's CPUs that others may use before it is mentioned."""
 LOSS_TOLERANCE = 0.02
 """Relative difference of two first losses. Builds of one release round differently in the last
 bits, which a few steps magnify; another initialisation or another gradient is far beyond it."""
@@ -41,8 +41,15 @@ class Concern:
 def about(baseline: Side, candidate: Side, *, is_paired: bool) -> Iterator[Concern]:
     """Yield every concern about a comparison of two sides that may be compared at all."""
     yield from _about_sessions(baseline, candidate, is_paired=is_paired)
+    yield from _about_end(baseline, candidate)
     yield from _about_load(baseline, candidate)
     yield from _about_sameness(baseline, candidate)
+
+
+def about_one(side: Side) -> Iterator[Concern]:
+    """Yield what is to be said of one environment's times alone."""
+    yield from _about_end(side)
+    yield from _about_load(side)
 
 
 def _about_sessions(baseline: Side, candidate: Side, *, is_paired: bool) -> Iterator[Concern]:
@@ -53,12 +60,6 @@ def _about_sessions(baseline: Side, candidate: Side, *, is_paired: bool) -> Iter
             kind=Kind.FEW_PAIRS,
             what="One round gives no interval." if pairs == 1 else several,
             do=f"Use --rounds {2 * ENOUGH_PAIRS} for a claim.",
-        )
-    if any(side.suite.finished_at is None for side in (baseline, candidate)):
-        yield Concern(
-            kind=Kind.UNFINISHED,
-            what="A session ended before its last round.",
-            do="Its finished rounds count; measure again for more.",
         )
     if is_paired:
         return
@@ -84,15 +85,25 @@ def _about_sessions(baseline: Side, candidate: Side, *, is_paired: bool) -> Iter
 
 def _machine(side: Side) -> tuple[object, ...]:
     here = side.suite.machine
-    return here.brand, here.features, here.cpus_allowed, here.cpu_quota, here.memory_bytes
+    return here.brand, here.features, here.cpus_allowed, here.cpu_quota
 
 
-def _about_load(baseline: Side, candidate: Side) -> Iterator[Concern]:
-    runs = (*baseline.runs, *candidate.runs)
+def _about_end(*sides: Side) -> Iterator[Concern]:
+    if any(side.suite.finished_at is None for side in sides):
+        yield Concern(
+            kind=Kind.UNFINISHED,
+            what="A session ended before its last round.",
+            do="Its finished rounds count; measure again for more.",
+        )
+
+
+def _about_load(*sides: Side) -> Iterator[Concern]:
+    runs = [run for side in sides for run in side.runs]
     others = [run.others_cpus for run in runs if run.others_cpus is not None]
     if not others:
         return
-    share = stats.mean(others) / baseline.suite.machine.cpus_allowed
+    here = sides[0].suite.machine
+    share = stats.mean(others) / (here.cpus or here.cpus_allowed)
     if share > BUSY:
         yield Concern(
             kind=Kind.BUSY_MACHINE,

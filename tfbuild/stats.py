@@ -62,6 +62,11 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(mean([math.log(value) for value in values]))
 
 
+def spread(values: Sequence[float]) -> float | None:
+    """Return the standard deviation of the logarithms, None for a single value."""
+    return standard_deviation([math.log(value) for value in values]) if len(values) > 1 else None
+
+
 def paired(
     baseline: Sequence[float], candidate: Sequence[float], confidence: float = CONFIDENCE
 ) -> Estimate:

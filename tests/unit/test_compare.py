@@ -14,7 +14,7 @@ from tfbuild import artifact, machine, reference, stats
 from tfbuild.bench import ARCHITECTURES, Plan, Run, Sample, Scale, Subject, Suite
 from tfbuild.bench.suite import Side
 from tfbuild.compare import Comparison, Contrast, compare, times
-from tfbuild.concerns import Kind
+from tfbuild.concerns import Kind, about_one
 from tfbuild.errors import NothingToDoError, UsageError
 from tfbuild.machine import Load
 from tfbuild.stats import Verdict
@@ -22,7 +22,7 @@ from tfbuild.stats import Verdict
 THEN = datetime(2026, 11, 30, tzinfo=UTC)
 QUIET = Load(load_1min=0.0, pressure_avg10=0.0, busy_seconds=0.0, steal_seconds=0.0)
 QUICK = replace(PLAN, architectures=ARCHITECTURES, scale=Scale.QUICK)
-MACHINE = replace(machine.read(HOST, Path("/nothing")), cpus_allowed=2)
+MACHINE = replace(machine.read(HOST, Path("/nothing")), cpus=2, cpus_allowed=2)
 
 Seconds = Callable[[int, int, str], float]
 """(subject, round, architecture) -> seconds for one epoch of the study."""
@@ -270,6 +270,17 @@ def test_an_unfinished_session_counts_and_is_said() -> None:
     found = versus(cut)
     assert found.rows[0].speedup.pairs == 3
     assert kinds(found) == {Kind.UNFINISHED, Kind.FEW_PAIRS}
+
+
+def test_one_environment_alone_is_judged_too() -> None:
+    one = suite(flat, subjects=[subject("a")])
+    assert not list(about_one(Side(suite=one, subject=0)))
+    busy = replace(QUIET, busy_seconds=25.0)
+    cut = replace(
+        one, finished_at=None, runs=tuple(replace(run, after=busy) for run in one.runs[:3])
+    )
+    found = [concern.kind for concern in about_one(Side(suite=cut, subject=0))]
+    assert found == [Kind.UNFINISHED, Kind.BUSY_MACHINE]
 
 
 def test_scales_do_not_mix() -> None:

@@ -50,6 +50,9 @@ def test_moments_agree_with_the_standard_library() -> None:
     assert stats.standard_deviation(values) == pytest.approx(statistics.stdev(values), rel=1e-14)
     expected = statistics.geometric_mean(values)
     assert stats.geometric_mean(values) == pytest.approx(expected, rel=1e-14)
+    deviation = statistics.stdev(math.log(value) for value in values)
+    assert stats.spread(values) == pytest.approx(deviation, rel=1e-14)
+    assert stats.spread([1.0]) is None
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 20])

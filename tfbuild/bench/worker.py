@@ -93,7 +93,6 @@ def settings(threads: int, environ: Mapping[str, str]) -> dict[str, str]:
         "KMP_BLOCKTIME": "1",
         "CUDA_VISIBLE_DEVICES": "-1",
         "PYTHONHASHSEED": "0",
-        "PYTHONNOUSERSITE": "1",
     }
     if "TF_ENABLE_ONEDNN_OPTS" in environ:
         chosen["TF_ENABLE_ONEDNN_OPTS"] = environ["TF_ENABLE_ONEDNN_OPTS"]

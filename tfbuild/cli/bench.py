@@ -45,6 +45,7 @@ def bench(  # noqa: PLR0917 - a command has as many parameters as it has options
     from tfbuild import artifact
     from tfbuild.cli import console, tables
     from tfbuild.compare import times
+    from tfbuild.concerns import about_one
     from tfbuild.saved import side
     from tfbuild.spec import parse
 
@@ -72,5 +73,5 @@ def bench(  # noqa: PLR0917 - a command has as many parameters as it has options
         sys.stdout.write(artifact.to_json(one.suite))
         return
     out = console.results()
-    tables.measured(one, times(one), out)
+    tables.measured(one, times(one), about_one(one), out)
     tables.files([path], out)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tfbuild.bench.suite import Side, Subject
     from tfbuild.compare import Comparison, Contrast, Times
+    from tfbuild.concerns import Concern
     from tfbuild.stats import Estimate
 
 WIDE = 96
@@ -74,16 +75,19 @@ def compared(comparison: "Comparison", out: "Console") -> None:
         out.print(Text(line))
 
 
-def measured(side: "Side", times: Sequence["Times"], out: "Console") -> None:
+def measured(
+    side: "Side", times: Sequence["Times"], concerns: Iterable["Concern"], out: "Console"
+) -> None:
     """Print what one environment needed."""
     plan, count = side.suite.plan, len(side.runs)
     out.print(Text(named(side.who)))
     out.print()
     out.print(_of_2017(times, ""))
     out.print()
-    rounds = "one round" if count == 1 else f"{count} rounds"
-    out.print(Text(f"{_scaled(plan.scale)} Geometric mean of {rounds}, {plan.threads} threads."))
-    for line in (YEAR_2017, _data(times)):
+    several = f"Geometric mean of {count} rounds, and their standard deviation"
+    rounds = "One round" if count == 1 else several
+    out.print(Text(f"{_scaled(plan.scale)} {rounds}; {plan.threads} threads."))
+    for line in (YEAR_2017, _data(times), *_noted(concerns)):
         out.print(Text(line))
 
 
@@ -127,9 +131,12 @@ def _of_2017(times: Iterable["Times"], letter: str) -> Table:
     table = _table()
     table.add_column("\narchitecture", no_wrap=True)
     table.add_column(f"{letter or 'now'}\ns", justify="right", no_wrap=True)
+    if not letter:
+        table.add_column("\nspread", justify="right", no_wrap=True)
     _add_2017_columns(table, letter or "now")
     for each in times:
-        table.add_row(each.architecture, seconds(each.seconds), *_cells_2017(each))
+        spread = [] if letter else ["-" if each.spread is None else f"{each.spread:.0%}"]
+        table.add_row(each.architecture, seconds(each.seconds), *spread, *_cells_2017(each))
     return table
 
 
@@ -160,9 +167,13 @@ def _compared_notes(comparison: "Comparison", letters: Sequence[str]) -> Iterato
     for letter, contrast in zip(letters[1:], comparison.contrasts, strict=True):
         if letter == letters[1]:
             yield _data([row.candidate for row in contrast.rows])
-        before = f"{letter}: " if len(comparison.contrasts) > 1 else ""
-        for concern in contrast.concerns:
-            yield f"Note, {before}{concern.kind}: {concern.what} {concern.do}"
+        yield from _noted(contrast.concerns, letter if len(comparison.contrasts) > 1 else "")
+
+
+def _noted(concerns: Iterable["Concern"], letter: str = "") -> Iterator[str]:
+    before = f"{letter}: " if letter else ""
+    for concern in concerns:
+        yield f"Note, {before}{concern.kind}: {concern.what} {concern.do}"
 
 
 def _scaled(scale: str) -> str:
