@@ -6,6 +6,7 @@ use nothing beyond it.
 
 import os
 import re
+import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,6 +27,8 @@ from tfbuild.errors import EngineError
 P = ParamSpec("P")
 R = TypeVar("R")
 _CHUNK = 1 << 20
+_DEFAULT_HOST = "unix:///var/run/docker.sock"
+_KNOCK_SECONDS = 10.0
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -153,8 +156,17 @@ def _connect() -> docker.APIClient:
         context = ContextAPI.get_current_context()
         if context.Host:
             environment["DOCKER_HOST"] = context.Host
-    client = docker.from_env(environment=environment, version="auto", use_ssh_client=True)
-    return client.api
+    _knock(environment.get("DOCKER_HOST", _DEFAULT_HOST))
+    return docker.from_env(environment=environment, version="auto", use_ssh_client=True).api
+
+
+def _knock(address: str) -> None:
+    """Connect once to a socket of this machine: the SDK leaves it open when nobody answers."""
+    scheme, _, path = address.partition("://")
+    if scheme in {"unix", "http+unix"}:
+        with socket.socket(socket.AF_UNIX) as door:
+            door.settimeout(_KNOCK_SECONDS)
+            door.connect(path)
 
 
 class _NotFoundError(EngineError):

@@ -1,0 +1,120 @@
+"""Lines that Bazel, compilers and kernels really printed."""
+
+import pytest
+
+from tfbuild.engine import bazel
+from tfbuild.record import Actions
+
+# Printed by Bazel 4.2.3 (first four), and in the forms of later versions.
+SUMMARIES = {
+    "INFO: 30 processes: 9 internal, 21 processwrapper-sandbox.": Actions(
+        total=30, cached=0, executed=21
+    ),
+    "INFO: 19 processes: 18 remote cache hit, 1 internal.": Actions(
+        total=19, cached=18, executed=0
+    ),
+    "INFO: 30 processes: 3 remote cache hit, 9 internal, 18 processwrapper-sandbox.": Actions(
+        total=30, cached=3, executed=18
+    ),
+    "INFO: 0 processes.": Actions(total=0, cached=0, executed=0),
+    "INFO: 1 process: 1 internal.": Actions(total=1, cached=0, executed=0),
+    "INFO: 14,103 processes: 1,200 disk cache hit, 2,103 internal, 10,800 local.": Actions(
+        total=14103, cached=1200, executed=10800
+    ),
+    "INFO: 5 processes: 4 action cache hit, 2 internal, 3 linux-sandbox.": Actions(
+        total=5, cached=4, executed=3
+    ),
+}
+
+
+@pytest.mark.parametrize("line", SUMMARIES)
+def test_summary(line: str) -> None:
+    assert bazel.summary(line) == SUMMARIES[line]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO: Build completed successfully, 30 total actions",
+        "INFO: Elapsed time: 12.341s, Critical Path: 2.30s",
+        "INFO: From Compiling tensorflow/core/kernels/conv.cc:",
+        "30 processes: 9 internal",
+    ],
+)
+def test_other_lines_are_no_summary(line: str) -> None:
+    assert bazel.summary(line) is None
+
+
+def test_progress() -> None:
+    line = "[20 / 30] Compiling tensorflow/core/kernels/multiply64.cc; 0s remote-cache"
+    assert bazel.progress(line) == (
+        20,
+        30,
+        "Compiling tensorflow/core/kernels/multiply64.cc; 0s remote-cache",
+    )
+    assert bazel.progress("[12,345 / 16,950] 40 actions, 32 running") == (
+        12345,
+        16950,
+        "40 actions, 32 running",
+    )
+    assert bazel.progress("Analyzing: target //tensorflow (3 packages loaded)") is None
+    assert bazel.progress("[100%] Built target x") is None
+
+
+FAILED = """\
+INFO: Analyzed target //tensorflow/tools/pip_package:wheel (22 packages loaded).
+[10 / 30] Compiling tensorflow/core/kernels/dot.cc; 1s
+ERROR: /tfbuild/source/tensorflow/core/kernels/BUILD:4:1: C++ compilation failed: (Exit 1): gcc
+tensorflow/core/kernels/dot.cc: In function 'float rehearsal::Dot(const float*)':
+tensorflow/core/kernels/dot.cc:7:3: error: 'nonsense' was not declared in this scope
+    7 |   nonsense;
+      |   ^~~~~~~~
+Target //tensorflow/tools/pip_package:wheel failed to build
+INFO: Elapsed time: 4.871s, Critical Path: 0.26s
+FAILED: Build did NOT complete successfully
+FAILED: Build did NOT complete successfully
+""".splitlines()
+
+
+def test_errors_are_the_lines_that_tell_the_cause() -> None:
+    found = bazel.errors(FAILED, 10)
+    assert found[0].startswith("ERROR: /tfbuild/source/tensorflow/core/kernels/BUILD:4:1: C++")
+    assert found[1].endswith("error: 'nonsense' was not declared in this scope")
+    assert found[2:] == ["FAILED: Build did NOT complete successfully"]
+    assert len(bazel.errors(FAILED, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "/usr/bin/ld: error: undefined symbol: foo",
+        "x.o: undefined reference to `foo'",
+        "collect2: error: ld returned 1 exit status",
+        "tfbuild: Bazel was not found: bazel",
+        "cc1plus: error: bad value 'skylak' for '-march=' switch",
+        "ModuleNotFoundError: No module named 'numpy'",
+    ],
+)
+def test_error_lines(line: str) -> None:
+    assert bazel.is_error(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "c++: fatal error: Killed signal terminated program cc1plus",
+        "java.lang.OutOfMemoryError: Java heap space",
+        "cc1plus: out of memory allocating 65536 bytes after a total of 1 bytes",
+        "virtual memory exhausted: Cannot allocate memory",
+    ],
+)
+def test_out_of_memory(line: str) -> None:
+    assert bazel.out_of_memory(["INFO: fine", line])
+
+
+def test_a_name_is_no_lack_of_memory() -> None:
+    assert not bazel.out_of_memory(["Compiling tensorflow/core/kernels/killed_op.cc; 1s"])
+
+
+def test_colours_go() -> None:
+    assert bazel.plain("\x1b[31m\x1b[1mERROR: \x1b[0mno such package") == "ERROR: no such package"

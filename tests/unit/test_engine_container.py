@@ -1,0 +1,177 @@
+"""What Docker and Podman have in common, on an engine that only writes down what it is told."""
+
+# ruff: noqa: ARG002 - the recording engine has the real one's arguments
+
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tfbuild import recipe, target
+from tfbuild.engine import container
+from tfbuild.engine.base import Exit, Facts, OnLine
+from tfbuild.engine.container import ContainerEngine, Plan
+from tfbuild.errors import EngineError
+
+RECIPE = recipe.make("2.15.1", "3.11", target.find("haswell"))
+
+
+class Recording:
+    """A container engine that does nothing but remember."""
+
+    name = "docker"
+
+    def __init__(self, *, code: int = 0, builds: bool = True) -> None:
+        self.calls: list[str] = []
+        self.images: dict[str, str] = {}
+        self.there: dict[str, Mapping[str, str]] = {}
+        self.plans: list[Plan] = []
+        self.code = code
+        self.builds = builds
+        self.interrupted = False
+
+    def facts(self) -> Facts:
+        return Facts(name="docker", version="1", architecture="x86_64", cpus=2, memory=2**34)
+
+    def image(self, tag: str) -> str | None:
+        return self.images.get(tag)
+
+    def pull(self, tag: str, on_line: OnLine) -> None:
+        self.calls.append(f"pull {tag}")
+        raise EngineError("docker cannot fetch it.", why="dial tcp: lookup x: no such host")
+
+    def build(
+        self, context: Path, *, stage: str, tag: str, labels: Mapping[str, str], on_line: OnLine
+    ) -> bool:
+        assert (context / "Dockerfile").is_file()
+        self.calls.append(f"build {stage}")
+        on_line("Step 1/1 : FROM x")
+        if self.builds:
+            self.images[tag] = "sha256:" + "ab" * 32
+        return self.builds
+
+    def containers(self, label: str, value: str) -> dict[str, Mapping[str, str]]:
+        return {key: one for key, one in self.there.items() if one.get(label) == value}
+
+    def create(self, plan: Plan) -> str:
+        self.plans.append(plan)
+        self.calls.append("create")
+        return "new"
+
+    def put(self, container: str, folder: str, files: Mapping[str, bytes]) -> None:
+        self.calls.append(f"put {folder} {sorted(files)}")
+
+    def run(self, container: str, on_line: OnLine) -> Exit:
+        self.calls.append("run")
+        if self.interrupted:
+            raise KeyboardInterrupt
+        return Exit(code=self.code)
+
+    def get(self, container: str, folder: str, into: Path) -> None:
+        self.calls.append(f"get {folder}")
+
+    def remove(self, container: str) -> None:
+        self.calls.append(f"remove {container}")
+
+
+def ignore(line: str) -> None:
+    assert line
+
+
+def test_an_image_that_is_there_is_not_built_again() -> None:
+    client = Recording()
+    engine = ContainerEngine(client=client)
+    first = engine.prepare(RECIPE, ignore)
+    assert engine.prepare(RECIPE, ignore) == first
+    assert client.calls == ["build toolchain"]
+
+
+def test_targets_share_the_toolchain() -> None:
+    other = recipe.make("2.15.1", "3.11", target.find("nehalem"))
+    assert container.image_tag(other) == container.image_tag(RECIPE)
+    assert other.digest != RECIPE.digest
+
+
+def test_the_whole_compile(tmp_path: Path) -> None:
+    client = Recording()
+    end = ContainerEngine(client=client).compile(RECIPE, "sha256:" + "cd" * 32, tmp_path, ignore)
+    assert end.code == 0
+    assert client.calls == [
+        "create",
+        "put /tfbuild ['build.sh', 'tfbuild.bazelrc']",
+        "run",
+        "get /out",
+        "remove new",
+    ]
+    volumes = dict(client.plans[0].volumes)
+    assert volumes == {
+        "tfbuild-cache-cdcdcdcdcdcdcdcd": "/cache",
+        "tfbuild-downloads": "/cache/repository",
+    }
+    assert client.plans[0].labels[container.LABEL_RECIPE] == RECIPE.digest
+
+
+def test_nothing_is_copied_from_a_failed_compile(tmp_path: Path) -> None:
+    client = Recording(code=1)
+    ContainerEngine(client=client).compile(RECIPE, "image", tmp_path, ignore)
+    assert client.calls[-2:] == ["run", "remove new"]
+
+
+def test_an_interrupt_removes_the_container(tmp_path: Path) -> None:
+    client = Recording()
+    client.interrupted = True
+    with pytest.raises(KeyboardInterrupt):
+        ContainerEngine(client=client).compile(RECIPE, "image", tmp_path, ignore)
+    assert client.calls[-1] == "remove new"
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    client = Recording()
+    gone = f"{socket.gethostname()}:4194300:1"
+    client.there = {"old": {container.LABEL_RECIPE: RECIPE.digest, container.LABEL_OWNER: gone}}
+    ContainerEngine(client=client).compile(RECIPE, "image", tmp_path, ignore)
+    assert client.calls[0] == "remove old"
+
+
+def test_a_compile_at_work_is_left_alone(tmp_path: Path) -> None:
+    client = Recording()
+    labels = {container.LABEL_RECIPE: RECIPE.digest, container.LABEL_OWNER: container.owner()}
+    client.there = {"busy": labels}
+    with pytest.raises(EngineError, match="compiled already"):
+        ContainerEngine(client=client).compile(RECIPE, "image", tmp_path, ignore)
+    assert client.calls == []
+
+
+@pytest.mark.parametrize("name", ["", "host", "host:12", "host:x:1", "elsewhere:1:1", "::"])
+def test_unknown_owners_are_not_alive(name: str) -> None:
+    assert not container.alive(name)
+
+
+def test_this_process_is_alive() -> None:
+    assert container.alive(container.owner())
+
+
+def test_a_number_that_was_given_again_is_another_process() -> None:
+    host, process, _ = container.owner().rsplit(":", maxsplit=2)
+    assert not container.alive(f"{host}:{process}:1")
+
+
+def test_image_that_cannot_be_built() -> None:
+    client = Recording(builds=False)
+    with pytest.raises(EngineError, match="could not build the toolchain image"):
+        ContainerEngine(client=client).prepare(RECIPE, ignore)
+
+
+def test_base_image_out_of_reach() -> None:
+    with pytest.raises(EngineError, match="cannot reach a server"):
+        ContainerEngine(client=Recording()).reaches(RECIPE, "github.com", 443)
+
+
+def test_a_host_is_never_part_of_the_shell_line() -> None:
+    client = Recording()
+    client.images[RECIPE.base_image] = "sha256:1"
+    evil = "x;touch /tmp/evil"
+    ContainerEngine(client=client).reaches(RECIPE, evil, 443)
+    command = client.plans[0].command
+    assert [word for word in command if evil in word] == [evil]
