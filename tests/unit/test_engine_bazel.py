@@ -118,3 +118,10 @@ def test_a_name_is_no_lack_of_memory() -> None:
 
 def test_colours_go() -> None:
     assert bazel.plain("\x1b[31m\x1b[1mERROR: \x1b[0mno such package") == "ERROR: no such package"
+
+
+@pytest.mark.parametrize(
+    "line", ["tfbuild: Bazel 4.2.3, -march=nehalem", "tfbuild: /out/tensorflow-2.15.1-x.whl"]
+)
+def test_what_the_build_script_tells_is_no_error(line: str) -> None:
+    assert not bazel.is_error(line)
