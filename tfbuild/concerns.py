@@ -24,6 +24,7 @@ class Kind(StrEnum):
     OTHER_MACHINE = "other machine"
     OTHER_SETTINGS = "other settings"
     OTHER_DATA = "other data"
+    OTHER_WORK = "other work"
     OTHER_TENSORFLOW = "other TensorFlow"
     OTHER_LOSSES = "other losses"
     UNFINISHED = "unfinished"
@@ -127,6 +128,12 @@ def _about_sameness(baseline: Side, candidate: Side) -> Iterator[Concern]:
             what=f"The two sides trained on different data: {', '.join(other)}.",
             do="Their shapes are the same; for a claim measure both with the same data.",
         )
+    if other := [name for name in names if _work(baseline, name) != _work(candidate, name)]:
+        yield Concern(
+            kind=Kind.OTHER_WORK,
+            what=f"The two sides trained other models or amounts: {', '.join(other)}.",
+            do="Times per sample still compare, but not exactly; measure both with one tfbuild.",
+        )
     same_release = a.tensorflow.split(".")[:2] == b.tensorflow.split(".")[:2]
     if same_release and (odd := _disagreeing(baseline, candidate)):
         yield Concern(
@@ -134,6 +141,14 @@ def _about_sameness(baseline: Side, candidate: Side) -> Iterator[Concern]:
             what=f"First losses differ for the same seed: {', '.join(odd)}.",
             do="The two wheels may not compute the same thing; speed is then the lesser question.",
         )
+
+
+def _work(side: Side, name: str) -> set[tuple[int, ...]]:
+    samples = [run.sample(name) for run in side.runs]
+    return {
+        (each.parameters, each.train_samples, each.validation_samples, each.batch_size)
+        for each in samples
+    }
 
 
 def _disagreeing(baseline: Side, candidate: Side) -> list[str]:

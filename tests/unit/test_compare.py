@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -253,6 +254,20 @@ def test_other_data_is_said() -> None:
     one = suite(flat, subjects=[subject("a")])
     other = suite(flat, subjects=[subject("b")], data="generated")
     assert Kind.OTHER_DATA in kinds(versus(one, other))
+
+
+@pytest.mark.parametrize("change", [{"parameters": 2}, {"train_samples": 5_000}])
+def test_other_models_or_amounts_are_said(change: dict[str, Any]) -> None:
+    one = suite(flat)
+    runs = [
+        replace(run, samples=(replace(run.samples[0], **change), *run.samples[1:]))
+        if run.subject
+        else run
+        for run in one.runs
+    ]
+    found = versus(replace(one, runs=tuple(runs)))
+    assert kinds(found) == {Kind.OTHER_WORK}
+    assert found.concerns[0].what.endswith("amounts: mnist_mlp.")
 
 
 @pytest.mark.parametrize(("others", "warned"), [(0.0, False), (1.0, False), (3.0, True)])
