@@ -106,11 +106,11 @@ def outside(
     Args:
         recipe: what is built.
         is_local: without a container.
-        is_bundled: the source is the rehearsal's workspace, which names no place by itself.
+        is_bundled: with the rehearsal's workspace as source, which names no place by itself.
     """
     facts: dict[str, Any] = json.loads(recipe.files["recipe.json"])
     source, bazel = facts["source"], facts["bazel"]
-    found = [("TensorFlow source", _address(source))]
+    found = [] if is_bundled else [("TensorFlow source", _address(source))]
     if not is_local:
         found = [
             ("base image", facts["base_image"]),

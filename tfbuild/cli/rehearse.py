@@ -72,16 +72,16 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
         "apt_mirror": apt_mirror,
         "llvm_mirror": llvm_mirror,
     }
-    options.make(**given)  # refuses what does not fit before an engine is asked
+    release = options.make(**given)
     chosen = choose(engine)
     with _folder(keep) as folder:
-        recipe = _recipe(given, chosen, folder)
         console.say(
-            f"Rehearsing TensorFlow {recipe.tensorflow} for {recipe.target.name}, "
-            f"Python {recipe.python}, on {chosen.facts()}"
+            f"Rehearsing TensorFlow {release.tensorflow} for {release.target.name}, "
+            f"Python {release.python}, on {chosen.facts()}"
         )
-        foreign_cpu(recipe)
-        name_downloads(recipe, is_local=chosen.name == "local", is_bundled=True)
+        foreign_cpu(release)
+        name_downloads(release, is_local=chosen.name == "local", is_bundled=True)
+        recipe = _recipe(given, release, chosen, folder)
         with console.progress(quiet=json_) as progress:
             done = go(recipe, chosen, folder, _host(), progress)
     _show(done, keep, json_=json_)
@@ -104,13 +104,12 @@ def _folder(keep: Path | None) -> Iterator[Path]:
     yield keep
 
 
-def _recipe(given: dict[str, Any], engine: "Engine", folder: Path) -> "Recipe":
+def _recipe(given: dict[str, Any], release: "Recipe", engine: "Engine", folder: Path) -> "Recipe":
     """Return the release's recipe over the bundled workspace, with a Bazel that can be had."""
     import json
 
     from tfbuild import rehearse as room
 
-    release = options.make(**given)
     source = room.copy_workspace(folder / "source", release.tensorflow)
     chosen = {**given, "source": str(source)}
     if engine.name == "local":

@@ -141,7 +141,8 @@ class ContainerEngine:
                 out.mkdir(parents=True, exist_ok=True)
                 self.client.get(container, "/out", out)
         finally:
-            with signals.held():
+            # A container that cannot be removed must not cost the wheel; the next run tries again.
+            with signals.held(), suppress(EngineError):
                 self.client.remove(container)
         return end
 

@@ -18,6 +18,7 @@ import docker
 import docker.errors
 import requests
 from docker.context import ContextAPI
+from docker.types import LogConfig
 
 from tfbuild.engine import archives
 from tfbuild.engine.base import Exit, Facts, OnLine
@@ -29,6 +30,8 @@ R = TypeVar("R")
 _CHUNK = 1 << 20
 _DEFAULT_HOST = "unix:///var/run/docker.sock"
 _KNOCK_SECONDS = 10.0
+# Removing a container with many gigabytes in it takes a while.
+_TIMEOUT_SECONDS = 300
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -94,7 +97,9 @@ class DockerClient:
     def create(self, plan: Plan) -> str:
         """Make a container; volumes come into being with it."""
         host = self._api.create_host_config(
-            binds={name: {"bind": place, "mode": "rw"} for name, place in plan.volumes.items()}
+            binds={name: {"bind": place, "mode": "rw"} for name, place in plan.volumes.items()},
+            # Some log drivers that a daemon may have as its default cannot be read back.
+            log_config=LogConfig(type=LogConfig.types.JSON),
         )
         made = _guard(
             self._api.create_container,
@@ -157,7 +162,9 @@ def _connect() -> docker.APIClient:
         if context.Host:
             environment["DOCKER_HOST"] = context.Host
     _knock(environment.get("DOCKER_HOST", _DEFAULT_HOST))
-    return docker.from_env(environment=environment, version="auto", use_ssh_client=True).api
+    return docker.from_env(
+        environment=environment, version="auto", timeout=_TIMEOUT_SECONDS, use_ssh_client=True
+    ).api
 
 
 def _knock(address: str) -> None:

@@ -33,7 +33,7 @@ _WHERE = re.compile(
 _DISK = re.compile(r"no space left on device", re.IGNORECASE)
 _NO_IMAGE = re.compile(
     r"(pull access denied|manifest unknown|manifest for .* not found|repository does not exist"
-    r"|requested access to the resource is denied)",
+    r"|requested access to the resource is denied|short-name .* did not resolve)",
     re.IGNORECASE,
 )
 _CERTIFICATE = re.compile(
@@ -70,7 +70,8 @@ def image_error(engine: str, lines: list[str], base_image: str) -> EngineError:
         return EngineError(
             f"The base image {base_image} does not exist, or its registry does not give it.",
             why=last,
-            do="Name another with --base-image; one that the engine already has works offline.",
+            do="Name another with --base-image, for Podman in full (docker.io/library/...); one "
+            "that the engine already has works offline.",
         )
     distrusted = next((line for line in lines[-200:] if _CERTIFICATE.search(line)), None)
     if distrusted is not None:
