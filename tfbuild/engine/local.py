@@ -72,8 +72,7 @@ class LocalEngine:
                 )
             except process.ProcessError as error:
                 raise EngineError("The build script cannot be run.", why=str(error)) from error
-        killed = done.signal_name == "SIGKILL"
-        return Exit(code=done.exit_code, out_of_memory=killed)
+        return Exit(code=done.exit_code)
 
     def reaches(self, recipe: "Recipe", host: str, port: int) -> bool:
         """Try to connect from here."""

@@ -86,7 +86,7 @@ def failure(end: Exit, run: Watch, facts: Facts) -> BuildError | EngineError:
         )
     fetches = [line for line in run.last if _is_fetch(line)]
     unreachable = trouble.unreachable(fetches)
-    if unreachable and run.actions is not None and run.actions.total == 0:
+    if unreachable and (run.actions is None or run.actions.executed == 0):
         return EngineError(
             "Bazel cannot reach a server that the release's sources come from.",
             why=unreachable[:400],
@@ -95,7 +95,7 @@ def failure(end: Exit, run: Watch, facts: Facts) -> BuildError | EngineError:
     if end.code in _KILLED and not run.errors:
         return BuildError(
             "The compile was killed from outside.",
-            why=f"Its container ended with {end.code}.",
+            why=f"The build script ended with {end.code}.",
             do=f"Run the same command again: what is done is kept. {log}",
         )
     return BuildError(f"The compile failed with {end.code}.", why=first, do=log)
