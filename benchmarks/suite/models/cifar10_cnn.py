@@ -17,7 +17,7 @@ WORKLOAD = Workload(
     validation=10_000,
     epochs=20,
     quick_steps=30,
-    smoke_steps=15,
+    smoke_steps=10,
 )
 SHIFT = 0.1
 

@@ -15,8 +15,8 @@ WORKLOAD = Workload(
     train=25_000,
     validation=25_000,
     epochs=4,
-    quick_steps=12,
-    smoke_steps=6,
+    quick_steps=24,
+    smoke_steps=12,
 )
 WORDS = 20_000
 LENGTH = 100

@@ -15,7 +15,7 @@ WORKLOAD = Workload(
     train=25_000,
     validation=25_000,
     epochs=5,
-    quick_steps=5,
+    quick_steps=4,
     smoke_steps=2,
 )
 LENGTH = 400

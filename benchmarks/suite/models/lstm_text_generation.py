@@ -16,8 +16,8 @@ WORKLOAD = Workload(
     train=200_285,
     validation=0,
     epochs=10,
-    quick_steps=16,
-    smoke_steps=8,
+    quick_steps=32,
+    smoke_steps=16,
 )
 
 
