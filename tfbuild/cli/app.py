@@ -10,16 +10,12 @@ import typer
 from typer.core import TyperGroup
 
 from tfbuild import __version__
-from tfbuild.errors import TfbuildError
+from tfbuild.errors import TfbuildError, UsageError, suggestion
 
 # The order is the order of the work, and of `tfbuild --help`.
-COMMANDS = tuple(
-    name
-    for name in (
-        *("detect", "targets", "render", "rehearse", "wheel"),
-        *("inspect", "bench", "compare", "publish"),
-    )
-    if (Path(__file__).parent / f"{name}.py").exists()  # TEMPORARY while rooms are being written
+COMMANDS = (
+    *("detect", "targets", "render", "rehearse", "wheel"),
+    *("inspect", "bench", "compare", "publish"),
 )
 
 EPILOG = (
@@ -40,6 +36,15 @@ class Commands(TyperGroup):
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             self.commands[cmd_name] = _load(cmd_name)
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
+        """Return the command that the first word names; an unknown one is told with the nearest."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise UsageError(
+                f"tfbuild has no command {args[0]!r}.",
+                do=suggestion(args[0], list(COMMANDS)) or "See them with: tfbuild --help",
+            )
+        return super().resolve_command(ctx, args)
 
 
 def _load(name: str) -> Any:  # noqa: ANN401
@@ -90,10 +95,6 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         sys.stderr.write("tfbuild: interrupted\n")
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output has gone (`tfbuild targets | head`); that is no failure.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the last door: anything else is a defect of ours
         _tell_unexpected(error)
         sys.exit(1)
