@@ -45,6 +45,9 @@ def copy_workspace(folder: Path, tensorflow: str) -> Path:
     """Copy the bundled workspace; its wheel will say that it is this release."""
     shutil.copytree(resources.folder("templates") / "rehearsal", folder)
     (folder / "VERSION").write_text(f"{tensorflow}\n", encoding="utf-8")
+    # Not every installer keeps what may be executed.
+    for path in (folder / "configure", *folder.rglob("*.sh")):
+        path.chmod(0o755)
     return folder
 
 
