@@ -113,6 +113,7 @@ def test_a_compiler_is_named_where_bazel_downloads_none(one: release.Release) ->
     minor = int(one.version.split(".")[1])
     if minor >= 20:
         assert compilers == []
+        assert "--repo_env=USE_HERMETIC_CC_TOOLCHAIN=1" in bazelrc(made(one.version))
     elif minor >= 13:
         version = 16 if minor <= 15 else 17 if minor <= 18 else 18
         assert compilers == [f"--repo_env=CC=/usr/lib/llvm-{version}/bin/clang"]

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -122,6 +123,22 @@ def test_an_option_that_bazel_does_not_know_is_not_given(
 ) -> None:
     _, arguments, _ = run(tensorflow, bazel, Options(compiler="system"))
     assert ("--distinct_host_configuration=true" in arguments) == emitted
+
+
+@pytest.mark.parametrize(
+    ("compiler", "bazel", "option"),
+    [
+        ("release", "7.4.1", "--incompatible_enable_cc_toolchain_resolution"),
+        ("release", "4.2.3", None),
+        ("system", "7.4.1", "--noincompatible_enable_cc_toolchain_resolution"),
+    ],
+)
+def test_the_compiler_that_bazel_downloads(
+    run: Run, compiler: Literal["release", "system"], bazel: str, option: str | None
+) -> None:
+    _, arguments, _ = run("2.21", bazel, Options(compiler=compiler))
+    said = [word for word in arguments if "cc_toolchain_resolution" in word]
+    assert said == ([option] if option else [])
 
 
 def test_a_bazel_that_tells_no_version(run: Run) -> None:

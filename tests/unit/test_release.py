@@ -58,6 +58,11 @@ def test_every_fact_names_a_source_that_is_listed(one: release.Release) -> None:
     assert set(one.sources) <= set(listed)
 
 
+def test_flags_name_a_source_that_is_listed() -> None:
+    data = release._data()
+    assert {row["source"] for row in data["bazel_flags"]} <= set(data["sources"])
+
+
 def test_needs_only_grow() -> None:
     for older, newer in pairwise(ALL):
         assert Version(older.bazel) <= Version(newer.bazel)

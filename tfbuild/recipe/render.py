@@ -131,6 +131,7 @@ def _values(facts: Facts) -> dict[str, Any]:
     given = {
         "distinct_host_configuration": facts.release.distinct_host_configuration,
         "local_compiler": local,
+        "hermetic_compiler": family == "llvm",
     }
     return {
         **vars(facts),

@@ -45,7 +45,8 @@ step_packages() {
             sed -i -E "s#https?://[^ ]+/debian-security/?#$mirror-security#; \
 s#https?://[^ ]+/(debian|ubuntu)/?( |\$)#$mirror\2#" "$list"
         done
-    install ca-certificates curl git patchelf rsync unzip xz-utils zip
+    # rsync and patchelf for the packaging scripts, xxd for generated sources of 2.21.
+    install ca-certificates curl git patchelf rsync unzip xxd xz-utils zip
 }
 
 step_compiler() {

@@ -55,6 +55,7 @@ if [[ -n $debian_bazel ]]; then
     startup+=(--install_base=/usr/share/bazel --trust_install_base)
     options+=(--host_javabase=@local_jdk//:jdk)
 fi
+option_of_bazel 7 8 --incompatible_enable_cc_toolchain_resolution
 if [[ -n $TFBUILD_JOBS ]]; then options+=(--jobs="$TFBUILD_JOBS"); fi
 if [[ -n $TFBUILD_MEMORY ]]; then options+=(--local_ram_resources="$TFBUILD_MEMORY"); fi
 

@@ -38,7 +38,8 @@ step_packages() {
         "Give a Debian or Ubuntu image with --base-image."
     [ "$(uname -m)" = "$architecture" ] ||
         fail "This recipe compiles for $architecture, and this machine is $(uname -m)."
-    install ca-certificates curl git patchelf rsync unzip xz-utils zip
+    # rsync and patchelf for the packaging scripts, xxd for generated sources of 2.21.
+    install ca-certificates curl git patchelf rsync unzip xxd xz-utils zip
 }
 
 step_compiler() {
