@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tfbuild import stats
-from tfbuild.bench.suite import Side
+from tfbuild.bench.suite import Side, Subject
 
 ENOUGH_PAIRS = 5
 BUSY = 0.1
@@ -26,6 +26,7 @@ class Kind(StrEnum):
     OTHER_DATA = "other data"
     OTHER_WORK = "other work"
     OTHER_TENSORFLOW = "other TensorFlow"
+    OTHER_ONEDNN = "other oneDNN"
     OTHER_LOSSES = "other losses"
     UNFINISHED = "unfinished"
 
@@ -121,6 +122,12 @@ def _about_sameness(baseline: Side, candidate: Side) -> Iterator[Concern]:
             what=f"TensorFlow {a.tensorflow} against {b.tensorflow}.",
             do="The ratio is of release and build together.",
         )
+    if a.onednn is not None and b.onednn is not None and a.onednn != b.onednn:
+        yield Concern(
+            kind=Kind.OTHER_ONEDNN,
+            what=f"oneDNN is {_switch(a)} in {a.spec} and {_switch(b)} in {b.spec}.",
+            do="TF_ENABLE_ONEDNN_OPTS=1 or 0 before the command sets it alike where a wheel can.",
+        )
     names = baseline.suite.plan.architectures
     if other := [name for name in names if baseline.data(name) != candidate.data(name)]:
         yield Concern(
@@ -141,6 +148,10 @@ def _about_sameness(baseline: Side, candidate: Side) -> Iterator[Concern]:
             what=f"First losses differ for the same seed: {', '.join(odd)}.",
             do="The two wheels may not compute the same thing; speed is then the lesser question.",
         )
+
+
+def _switch(who: Subject) -> str:
+    return "on" if who.onednn else "off"
 
 
 def _work(side: Side, name: str) -> set[tuple[int, ...]]:

@@ -256,6 +256,17 @@ def test_other_data_is_said() -> None:
     assert Kind.OTHER_DATA in kinds(versus(one, other))
 
 
+@pytest.mark.parametrize(
+    ("onednn", "found"), [(True, {Kind.OTHER_ONEDNN}), (False, set()), (None, set())]
+)
+def test_onednn_on_one_side_alone_is_said(onednn: bool | None, found: set[Kind]) -> None:
+    other = replace(subject("b"), onednn=onednn)  # the first one's is off
+    contrast = versus(suite(flat, subjects=[subject("a"), other]))
+    assert kinds(contrast) == found
+    if found:
+        assert contrast.concerns[0].what == "oneDNN is off in a and on in b."
+
+
 @pytest.mark.parametrize("change", [{"parameters": 2}, {"train_samples": 5_000}])
 def test_other_models_or_amounts_are_said(change: dict[str, Any]) -> None:
     one = suite(flat)

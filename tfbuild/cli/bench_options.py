@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tfbuild.machine import Machine
     from tfbuild.spec import Environment, Spec
 
-ROUNDS = 3
+ROUNDS = 4
 """Makes a comparison of two wheels at scale quick last about six minutes on two cores."""
 
 _WHAT = "What to train"
