@@ -1,6 +1,7 @@
 """The rehearsal on real engines; its wheels are read with objdump."""
 
 import json
+import os
 import subprocess
 import zipfile
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import need
+from tests.conftest import need, pyenv_python
 from tests.engine import disassembly
 from tests.engine.disassembly import Disassembly
 
@@ -19,12 +20,15 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def rehearse(
-    tfbuild: Run, folder: Path, cache_home: Path, *args: str
+    tfbuild: Run, folder: Path, cache_home: Path, *args: str, path: Path | None = None
 ) -> tuple[Disassembly, dict[str, Any]]:
     """Run `tfbuild rehearse`; return objdump's view on the kept wheel, and the JSON document."""
     done = tfbuild(
         *("rehearse", *RELEASE, "--json", "--keep", folder / "kept", *args),
-        env={"XDG_CACHE_HOME": str(cache_home)},
+        env={
+            "XDG_CACHE_HOME": str(cache_home),
+            "PATH": os.pathsep.join([*([str(path)] if path else []), os.environ["PATH"]]),
+        },
     )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
@@ -90,6 +94,26 @@ def test_the_newest_release_uses_the_other_target(
     )
     check_code("haswell", code)
     assert document["wheel"]["version"] == "2.21.0+haswell"
+
+
+def test_a_release_that_shares_flags_with_host_tools(
+    tfbuild: Run, tmp_path: Path, cache_home: Path, local_bazel: None
+) -> None:
+    """The trees up to 2.12 do; the recipe undoes it, or `host tools` would fail."""
+    pyenv = pyenv_python("3.10")
+    need(pyenv, "no Python 3.10")
+    assert pyenv is not None
+    _, document = rehearse(
+        tfbuild,
+        tmp_path,
+        cache_home,
+        *("--engine", "local", "--target", "haswell"),
+        *("--tensorflow", "2.12.1", "--python", "3.10"),
+        path=pyenv.parent,
+    )
+    assert document["wheel"]["version"] == "2.12.1+haswell"
+    source = tmp_path / "kept/source/release.bazelrc"
+    assert source.read_text() == "build --distinct_host_configuration=false\n"
 
 
 def test_podman(tfbuild: Run, tmp_path: Path, cache_home: Path, podman_base: str) -> None:

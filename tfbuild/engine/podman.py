@@ -25,7 +25,9 @@ _RUNTIME = re.compile(r"(crun|cgroup|OCI runtime)", re.IGNORECASE)
 # podman itself (125), command not executable (126), command not found (127)
 _OWN_FAILURES = frozenset({125, 126, 127})
 _ANSWER_SECONDS = 60.0
-_ATTEMPTS = 4
+_ATTEMPTS = 8
+# Podman itself may run with lower limits than its caller.
+_LOWER = (32768, 8192, 4096, 1024)
 
 
 class PodmanClient:
@@ -35,7 +37,7 @@ class PodmanClient:
 
     def __init__(self) -> None:
         self._global: list[str] = []
-        self._limits: list[str] = []
+        self._limits: dict[str, int] = {}
         self._adapted = False
 
     def facts(self) -> Facts:
@@ -93,7 +95,7 @@ class PodmanClient:
             words += ["--volume", f"{name}:{place}"]
         for key, value in plan.labels.items():
             words += ["--label", f"{key}={value}"]
-        return self._call("create", *self._limits, *words, plan.image, *plan.command).strip()
+        return self._call("create", *self._ulimits(), *words, plan.image, *plan.command).strip()
 
     def put(self, container: str, folder: str, files: Mapping[str, bytes]) -> None:
         """Copy files into a folder of the container."""
@@ -131,7 +133,7 @@ class PodmanClient:
         for _ in range(_ATTEMPTS):
             if self._adapted:
                 return
-            done = self._try("run", "--rm", *self._limits, "--entrypoint", "true", image)
+            done = self._try("run", "--rm", *self._ulimits(), "--entrypoint", "true", image)
             if done.ok:
                 self._adapted = True
             elif not self._learn(done.stderr):
@@ -143,17 +145,29 @@ class PodmanClient:
         found = _LIMIT.search(message)
         if found and found[1].upper() in _LIMITS:
             name, number = _LIMITS[found[1].upper()]
-            hard = resource.getrlimit(number)[1]
-            word = f"{name}={hard}:{hard}"
-            if word in self._limits:
-                return False
-            self._limits += ["--ulimit", word]
-            return True
+            return self._lower(name, resource.getrlimit(number)[1])
         runc = shutil.which("runc")
         if _RUNTIME.search(message) and runc and not self._global:
             self._global = ["--runtime", runc]
             return True
         return False
+
+    def _lower(self, name: str, hard: int) -> bool:
+        """Set a limit to the highest value that was not refused yet; False when none is left."""
+        before = self._limits.get(name)
+        candidates = [hard, *_LOWER] if hard > 0 else list(_LOWER)
+        left = [value for value in candidates if before is None or value < before]
+        if not left:
+            return False
+        self._limits[name] = left[0]
+        return True
+
+    def _ulimits(self) -> list[str]:
+        return [
+            word
+            for name, value in self._limits.items()
+            for word in ("--ulimit", f"{name}={value}:{value}")
+        ]
 
     def _try(self, *words: str, timeout: float | None = None) -> process.Completed:
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
-from tfbuild import build, publish, resources
+from tfbuild import build, publish, release, resources
 from tfbuild.engine import Engine
 from tfbuild.progress import Progress, Silent
 from tfbuild.record import BuiltWheel
@@ -42,9 +42,16 @@ class Rehearsal:
 
 
 def copy_workspace(folder: Path, tensorflow: str) -> Path:
-    """Copy the bundled workspace; its wheel will say that it is this release."""
+    """Copy the bundled workspace; its wheel will say that it is this release.
+
+    Where the release's own tree shares flags with host tools, the copy does too: the recipe must
+    prevent that, and the rehearsal sees whether it does.
+    """
     shutil.copytree(resources.folder("templates") / "rehearsal", folder)
     (folder / "VERSION").write_text(f"{tensorflow}\n", encoding="utf-8")
+    if release.find(tensorflow).distinct_host_configuration:
+        shared = "build --distinct_host_configuration=false\n"
+        (folder / "release.bazelrc").write_text(shared, encoding="utf-8")
     # Not every installer keeps what may be executed.
     for path in (folder / "configure", *folder.rglob("*.sh")):
         path.chmod(0o755)
