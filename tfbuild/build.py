@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from tfbuild import __version__, artifact, settings
-from tfbuild.engine import signals
+from tfbuild import __version__, artifact, settings, signals
 from tfbuild.engine.base import Engine, Facts
 from tfbuild.engine.watch import Watch, failure
 from tfbuild.errors import BuildError, SaveError, UsageError

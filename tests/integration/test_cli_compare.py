@@ -281,8 +281,9 @@ def test_a_full_disk_is_exit_11_and_names_what_is_kept(
     assert f"1 of 3 rounds are kept in results/{kept.name}" in err
 
 
-def test_an_interrupt_is_exit_130_and_names_what_is_kept(here: Path) -> None:
-    """A real Ctrl-C: SIGINT to a real process, in its third round."""
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_is_exit_130_and_names_what_is_kept(here: Path, number: str) -> None:
+    """A real Ctrl-C, and what a service manager sends, to a real process in its third round."""
     python = environment(here, "one")
     code = (
         "import sys, threading, time, os, signal; from pathlib import Path\n"
@@ -291,7 +292,7 @@ def test_an_interrupt_is_exit_130_and_names_what_is_kept(here: Path) -> None:
         "def watch():\n"
         f"    log = Path({str(python.parent.parent / 'log.jsonl')!r})\n"
         "    while not log.exists() or len(log.read_text().splitlines()) < 4: time.sleep(0.01)\n"
-        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        f"    os.kill(os.getpid(), signal.{number})\n"
         "threading.Thread(target=watch, daemon=True).start()\n"
         "main()\n"
     )

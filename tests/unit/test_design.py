@@ -10,7 +10,7 @@ import tfbuild
 from tfbuild import errors
 
 PACKAGE = Path(tfbuild.__file__).parent
-LEAVES = {"errors", "artifact", "process", "progress", "resources", "settings", "record"}
+LEAVES = {"errors", "artifact", "process", "progress", "resources", "settings", "record", "signals"}
 
 
 def imports(path: Path) -> set[str]:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfbuild import __version__, artifact, machine
+from tfbuild import __version__, artifact, machine, signals
 from tfbuild.bench import worker
 from tfbuild.bench.suite import Plan, Run, Subject, Suite
 from tfbuild.machine import Machine
@@ -98,10 +98,11 @@ def measure(
     artifact.save(suite, path)
     try:
         progress.phase("Training", plan.rounds * len(environments) * len(plan.architectures))
-        for each in schedule(plan, len(environments)):
-            grown = replace(suite, runs=suite.runs + session.run(each))
-            artifact.save(grown, path)
-            suite = grown
+        with signals.stoppable():
+            for each in schedule(plan, len(environments)):
+                grown = replace(suite, runs=suite.runs + session.run(each))
+                artifact.save(grown, path)
+                suite = grown
         suite = replace(suite, finished_at=datetime.now(UTC))
         artifact.save(suite, path)
     except BaseException:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from tfbuild.engine import signals, trouble
+from tfbuild import signals
+from tfbuild.engine import trouble
 from tfbuild.engine.base import Exit, Facts, OnLine
 from tfbuild.errors import EngineError
 

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from tfbuild.engine import signals
+from tfbuild import signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

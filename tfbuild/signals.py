@@ -1,4 +1,4 @@
-"""Lets SIGTERM and SIGHUP end work as Ctrl-C does: containers are stopped, caches stay."""
+"""Lets SIGTERM and SIGHUP end work as Ctrl-C does: what was started is stopped, results stay."""
 
 import signal
 import threading
