@@ -5,7 +5,8 @@ The rules, in order:
 1. A wheel, a pinned requirement, an interpreter and the newest own wheel say for themselves which
    TensorFlow they hold; the first of these sets the version that `pip` follows.
 2. `compiled` without any compiled wheel is the best published one that this CPU can run, at that
-   version; without such a version at the newest one for which a Python is here.
+   version; without such a version at the newest one for which a Python is here. (An older release
+   may show a larger gain; the newest is what a user would install.)
 3. `pip` alone is the newest release for which a Python is here.
 4. All share the newest Python that serves all; where none does, each has its own newest, and a
    note says so.

@@ -41,8 +41,8 @@ sys.path.insert(0, sys.argv[1])
 from suite import training
 from suite.data import Source
 from suite.models import MODELS
-steps = {"mnist_mlp": 60, "mnist_cnn": 20, "cifar10_cnn": 150, "imdb_fasttext": 8,
-         "imdb_bidirectional_lstm": 60, "lstm_text_generation": 40}
+steps = {"mnist_mlp": 60, "mnist_cnn": 10, "cifar10_cnn": 60, "imdb_fasttext": 6,
+         "imdb_bidirectional_lstm": 40, "lstm_text_generation": 40}
 losses = {}
 for name, module in MODELS.items():
     module.WORKLOAD = dataclasses.replace(module.WORKLOAD, quick_steps=steps[name])
