@@ -49,7 +49,7 @@ def prepare(
     if choice.install is None:
         if choice.interpreter is None:
             raise AssertionError
-        seen = probe.imported(choice.spec.text, choice.interpreter)
+        seen = probe.imported(choice.spec.text, choice.interpreter, ours=False)
         return _environment(choice, choice.interpreter, seen, None)
     digest = _wheel_digest(choice)
     what = f"{choice.distribution} {choice.version}"
@@ -63,7 +63,9 @@ def prepare(
             _make(choice, base, place, installer=installer, progress=progress)
         if made is None or made.cpu != _cpu(host):
             progress.phase(f"Importing {choice.distribution} {choice.version}")
-            made = _Made(seen=probe.imported(choice.spec.text, _python(place)), cpu=_cpu(host))
+            made = _Made(
+                seen=probe.imported(choice.spec.text, _python(place), ours=True), cpu=_cpu(host)
+            )
             artifact.save(made, place / _Made.FILE)
     return _environment(choice, _python(place), made.seen, digest)
 

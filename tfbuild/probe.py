@@ -33,6 +33,7 @@ tensorflow = None
 if sys.argv[1] == "import":
     import tensorflow as tf
     tf.linalg.matmul(tf.ones((64, 64)), tf.ones((64, 64))).numpy()
+    getattr(getattr(tf, "keras", None), "Sequential", None)  # Keras 3 is imported only now
     tensorflow = tf.__version__
 print("MARK" + json.dumps({
     "python": platform.python_version(),
@@ -73,23 +74,31 @@ def looked(name: str, python: Path) -> Seen:
     return seen
 
 
-def imported(name: str, python: Path) -> Seen:
+def imported(name: str, python: Path, *, ours: bool) -> Seen:
     """Import TensorFlow, run one product of matrices, and return what is installed.
+
+    Args:
+        name: the spec, for errors.
+        python: the interpreter.
+        ours: whether the environment is ours: then bytecode is kept in it, whatever the user has
+            set, for without that each of many processes would take 13 s instead of 4 to import.
 
     Raises:
         HostError: this CPU lacks instructions that it uses.
         BenchError: it cannot be imported.
     """
-    done = _run(name, python, "import")
+    done = _run(name, python, "import", ours=ours)
     if not done.ok:
         raise _refused(name, done)
     return _seen(name, done)
 
 
-def _run(name: str, python: Path, what: str) -> Completed:
+def _run(name: str, python: Path, what: str, *, ours: bool = False) -> Completed:
     quiet = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "0"}
     for variable in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
         quiet.pop(variable, None)
+    if ours:
+        quiet.pop("PYTHONDONTWRITEBYTECODE", None)
     try:
         return process.run([python, "-c", _SCRIPT, what], env=quiet, timeout=_SECONDS, check=False)
     except process.ProcessError as error:

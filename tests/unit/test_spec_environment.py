@@ -86,6 +86,14 @@ def test_an_environment_is_made_once_and_then_used_again(tmp_path: Path) -> None
     assert again.phases == []
 
 
+def test_bytecode_is_kept_in_an_environment_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    made = environment.prepare(tensorflow(tmp_path), OFFLINE, HOST, Silent(), tmp_path / "envs")
+    assert list(made.python.parents[1].rglob("tensorflow/__pycache__/__init__.*.pyc"))
+
+
 def test_on_another_cpu_it_is_tried_again(tmp_path: Path) -> None:
     choice = tensorflow(tmp_path)
     environment.prepare(choice, OFFLINE, HOST, Silent(), tmp_path / "envs")
