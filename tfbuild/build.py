@@ -99,7 +99,8 @@ def _workspace(output_dir: Path) -> Iterator[Path]:
             do="Name another folder with --output-dir.",
         ) from error
     with folder as name:
-        yield Path(name)
+        # Before Python 3.12 the name may be relative, and build scripts change their folder.
+        yield Path(name).absolute()
 
 
 def _check_architecture(recipe: "Recipe", facts: Facts) -> None:

@@ -111,18 +111,28 @@ def outside(
     facts: dict[str, Any] = json.loads(recipe.files["recipe.json"])
     source, bazel = facts["source"], facts["bazel"]
     found = [] if is_bundled else [("TensorFlow source", _address(source))]
-    if not is_local:
+    if is_local:
+        found = [
+            ("Python packages", _packages(facts) if recipe.python_packages else ""),
+            ("Bazel, if Bazelisk lacks it", _bazel(bazel, facts["architecture"])),
+            *found,
+        ]
+    else:
         found = [
             ("base image", facts["base_image"]),
             ("system packages", facts["apt_mirror"] or "the servers that the base image names"),
             ("Clang, if the system has none", _llvm(facts)),
-            ("Python packages", facts["pip_index"] or "https://pypi.org/simple"),
+            ("Python packages", _packages(facts)),
             ("Bazel", _bazel(bazel, facts["architecture"])),
             *found,
         ]
     if not is_bundled:
         found.append(("what that source names", _bazel_fetches(facts)))
     return tuple(Outside(what=what, where=where) for what, where in found if where)
+
+
+def _packages(facts: dict[str, Any]) -> str:
+    return str(facts["pip_index"]) or "https://pypi.org/simple"
 
 
 def _bazel(bazel: dict[str, str], architecture: str) -> str:

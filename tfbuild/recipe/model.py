@@ -53,6 +53,8 @@ class Recipe:
     """"gcc-11", "clang-17", "llvm-18", or "system"."""
     flags: tuple[str, ...]
     """Compiler flags that reach target code."""
+    python_packages: tuple[str, ...]
+    """Requirements of the Python that runs the build, as pip reads them; often none."""
     base_image: str
     sources: Sources
     known_problems: tuple[str, ...]
@@ -140,6 +142,7 @@ def make(
         bazel=given.bazel or what.bazel,
         compiler=compiler,
         flags=aimed.flags,
+        python_packages=what.python_packages[python],
         base_image=facts.base_image,
         sources=given,
         known_problems=what.known_problems(aimed.requires),

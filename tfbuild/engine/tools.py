@@ -1,0 +1,169 @@
+"""What the local engine takes from this machine: Bazel, a compiler, a Python with packages."""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tfbuild import process, pythons
+from tfbuild.engine.base import OnLine
+from tfbuild.errors import EngineError, UsageError
+
+if TYPE_CHECKING:
+    from tfbuild.recipe import Recipe
+
+_BAZELS = ("bazel", "bazelisk")
+_PROGRAMS = Path("/usr/bin")
+
+
+def decided(recipe: "Recipe", part: str) -> dict[str, str]:
+    """Return what the recipe decided about its "source" or its "bazel"."""
+    return cast("dict[str, str]", json.loads(recipe.files["recipe.json"])[part])
+
+
+def bazel() -> str:
+    """Return the path of Bazel or Bazelisk. Raises EngineError."""
+    for name in _BAZELS:
+        path = shutil.which(name)
+        if path:
+            return path
+    raise EngineError(
+        "There is no Bazel on this machine.",
+        why=f"Neither {' nor '.join(_BAZELS)} is on the PATH.",
+        do="Install Bazelisk (https://github.com/bazelbuild/bazelisk) or Debian's "
+        "bazel-bootstrap, or take --engine docker or --engine podman.",
+    )
+
+
+def wanted_bazel(recipe: "Recipe") -> str:
+    """Return the release of Bazel that the recipe insists on, "" for whatever is here."""
+    chosen = decided(recipe, "bazel")
+    return chosen["version"] if chosen["kind"] == "release" else ""
+
+
+def bazel_version(wanted: str = "") -> str:
+    """Return the version of this machine's Bazel.
+
+    Args:
+        wanted: Bazelisk, under whatever name, takes this release; it may fetch it.
+    """
+    program = bazel()
+    if not wanted and Path(program).resolve().name.startswith("bazelisk"):
+        # To ask it for a version would make it fetch the newest Bazel.
+        return "Bazelisk"
+    environment = {**os.environ, **({"USE_BAZEL_VERSION": wanted} if wanted else {})}
+    done = process.run([program, "--version"], cwd=Path("/"), env=environment, check=False)
+    word = done.stdout.removeprefix("bazel").strip()
+    # Debian's Bazel says "no_version"; its package knows.
+    if done.ok and word[:1].isdigit():
+        return word.split()[0].split("-")[0]
+    if shutil.which("dpkg-query"):
+        words = ["dpkg-query", "--show", "--showformat", "${Version}", "bazel-bootstrap"]
+        package = process.run(words, check=False)
+        if package.ok:
+            return package.stdout.partition("+")[0]
+    return word or "unknown"
+
+
+def has_bazel(recipe: "Recipe") -> bool:
+    """Return whether this machine has, or its Bazelisk fetches, the Bazel that is wanted."""
+    wanted = wanted_bazel(recipe)
+    return not wanted or bazel_version(wanted) == wanted
+
+
+def has_compiler(recipe: "Recipe") -> bool:
+    """Return whether this machine has the compiler that the recipe names, if it names one."""
+    is_named = recipe.compiler.startswith(("gcc", "clang"))
+    return not is_named or (_PROGRAMS / recipe.compiler).exists()
+
+
+def check(recipe: "Recipe") -> None:
+    """Check that this machine has what the recipe names, before anything is fetched.
+
+    Raises:
+        UsageError: the recipe names a Bazel that is not this machine's.
+        EngineError: something is missing; says what to install.
+    """
+    kind = decided(recipe, "bazel")["kind"]
+    if kind not in {"release", "system"}:
+        raise UsageError(
+            f"--bazel {recipe.bazel} does not fit --engine local.",
+            why="The local engine takes the Bazel that is on the PATH.",
+            do="Put that one first on the PATH, and say --bazel system.",
+        )
+    interpreter(recipe.python)
+    if not has_compiler(recipe):
+        raise EngineError(
+            f"{_PROGRAMS / recipe.compiler} is not here, and this recipe names it.",
+            do=f"Install {recipe.compiler}, or take this machine's GCC: --compiler system",
+        )
+    compiler_digest(recipe)
+    wanted = wanted_bazel(recipe)
+    found = bazel_version(wanted)
+    if wanted and found != wanted:
+        raise EngineError(
+            f"TensorFlow {recipe.tensorflow} is built with Bazel {wanted}; here is {found}.",
+            do="Install Bazelisk, which fetches the right one, or insist on what is here: "
+            "--bazel system",
+        )
+
+
+def interpreter(version: str) -> Path:
+    """Return a Python of that minor version, the one on the PATH if it works.
+
+    Raises:
+        EngineError: there is none.
+    """
+    on_path = shutil.which(f"python{version}")
+    found = pythons.ask(Path(on_path)) if on_path else None
+    if found is None or found.version != version:
+        found = pythons.first(version)
+    if found is None:
+        raise EngineError(
+            f"There is no python{version} on this machine.",
+            why="The local engine compiles for a Python that is here.",
+            do=f"Install python{version} with its headers, or name another with --python.",
+        )
+    return found.path
+
+
+def make_python(recipe: "Recipe", place: Path, on_line: OnLine) -> None:
+    """Make an environment with the packages that the release's build imports.
+
+    Raises:
+        EngineError: a package cannot be installed.
+    """
+    environment = {key: text for key, text in os.environ.items() if key != "VIRTUAL_ENV"}
+    if recipe.sources.pip_index:
+        environment["UV_DEFAULT_INDEX"] = recipe.sources.pip_index
+    uv = (sys.executable, "-m", "uv", "--no-config")
+    base = str(interpreter(recipe.python))
+    make = ("venv", "--quiet", "--no-project", "--python", base, str(place))
+    fill = ("pip", "install", "--python", str(place / "bin/python"), *recipe.python_packages)
+    try:
+        for words in (make, fill):
+            process.stream([*uv, *words], on_line, env=environment)
+    except process.ProcessError as error:
+        raise EngineError(
+            "The Python packages that the build needs cannot be installed.",
+            why=str(error),
+            do="Check the network, or give another --pip-index.",
+        ) from error
+
+
+def compiler_digest(recipe: "Recipe") -> str:
+    """Return a short hash over what the compiler says about itself. Raises EngineError."""
+    named = recipe.compiler.startswith(("gcc", "clang"))
+    program = str(_PROGRAMS / recipe.compiler) if named else os.environ.get("CC") or "gcc"
+    try:
+        done = process.run([program, "--version"], check=False)
+    except process.ProcessError as error:
+        raise EngineError(
+            f"There is no C compiler {program!r} on this machine.",
+            why=str(error),
+            do="Install it (Debian, Ubuntu: sudo apt install g++), or name another in CC.",
+        ) from error
+    return hashlib.sha256(done.stdout.encode()).hexdigest()[:8]
