@@ -117,8 +117,7 @@ def test_no_bazel_in_the_image_is_told(image: str, tmp_path: Path) -> None:
 
 
 def test_a_source_that_is_no_tensorflow_is_told(image: str, tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    path = script(tmp_path / "context", source=str(tmp_path / "tree"))
+    path = script(tmp_path / "context", source=str(tiny_tree(tmp_path / "tree")))
     before = "tar -c -f /tfbuild/source.tar -C /etc hostname"
     assert "no TensorFlow tree" in step(image, path, "source", before)
 

@@ -118,6 +118,12 @@ def test_a_place_that_cannot_be_written_is_exit_code_11(tfbuild: Tfbuild) -> Non
     assert "/proc/tfbuild" in done.stderr
 
 
+def test_a_name_that_is_too_long_is_exit_code_2(tfbuild: Tfbuild) -> None:
+    done = tfbuild("render", "-t", "haswell", "-o", "a" * 5000)
+    assert done.returncode == 2
+    assert "too long" in done.stderr
+
+
 def test_help_has_an_example(tfbuild: Tfbuild) -> None:
     done = tfbuild("render", "--help")
     assert "Example: tfbuild render --target skylake" in done.stdout

@@ -180,7 +180,7 @@ def test_every_target_shares_the_toolchain(one: release.Release) -> None:
 
 def test_a_local_tree_travels_along_and_counts(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
-    tree.mkdir()
+    (tree / "tensorflow/tools/pip_package").mkdir(parents=True)
     (tree / "a").write_text("1")
     first = made("2.21", source=str(tree))
     assert first.archives == {"source.tar": tree}
@@ -196,7 +196,7 @@ def test_a_local_tree_that_cannot_be_read_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = tmp_path / "tree"
-    tree.mkdir()
+    (tree / "tensorflow/tools/pip_package").mkdir(parents=True)
     (tree / "a").write_text("1")
     real = Path.open
 
@@ -338,7 +338,7 @@ def test_written_files_are_the_recipes(tmp_path: Path) -> None:
 
 def test_an_older_context_is_written_over_and_its_archives_go(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
-    tree.mkdir()
+    (tree / "tensorflow/tools/pip_package").mkdir(parents=True)
     made("2.21", source=str(tree)).write(tmp_path / "out")
     assert (tmp_path / "out" / "source.tar").exists()
     made("2.20", HASWELL).write(tmp_path / "out")
@@ -374,7 +374,7 @@ def test_a_full_disk_while_writing_is_told(tmp_path: Path) -> None:
 def contexts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write three contexts of every series: plain, with local sources, with remote ones."""
     top = tmp_path_factory.mktemp("contexts")
-    (top / "tree").mkdir()
+    (top / "tree/tensorflow/tools/pip_package").mkdir(parents=True)
     local = Sources(
         source=str(top / "tree"),
         bazel="apt",

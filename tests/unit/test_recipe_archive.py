@@ -8,6 +8,8 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import need
 from tfbuild.recipe import archive
 
@@ -118,3 +120,20 @@ def test_a_socket_is_left_out(tmp_path: Path) -> None:
     before = packed(tree)
     os.mkfifo(tree / "pipe")
     assert packed(tree) == before
+
+
+def test_a_folder_that_cannot_be_listed_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must not be left out without a word. (Root may list any folder, so it is made up.)"""
+    tree = make_tree(tmp_path / "tree")
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if Path(path) == tree / "tensorflow":
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(PermissionError):
+        archive.digest(tree)

@@ -177,11 +177,27 @@ def test_no_tree_named_means_the_official_one() -> None:
 
 
 def test_trees_that_are_here(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/tensorflow/tools/pip_package").mkdir(parents=True)
     (tmp_path / "tf.tar.gz").write_bytes(b"x")
     for name in ("tree", "tf.tar.gz"):
         found = sources.tree(str(tmp_path / name), default=OFFICIAL, tag="v1")
         assert found == Tree(kind="local", path=tmp_path / name)
+
+
+def test_a_folder_that_is_no_tensorflow_is_refused(tmp_path: Path) -> None:
+    """Here, and not by the last step of the toolchain image."""
+    with pytest.raises(UsageError, match="no TensorFlow tree"):
+        sources.tree(str(tmp_path), default=OFFICIAL, tag="v1")
+
+
+@pytest.mark.parametrize("word", ["~no-such-user/x", "a" * 5000])
+def test_a_path_that_cannot_be_looked_at_is_told(word: str) -> None:
+    with pytest.raises(UsageError, match="cannot be looked at") as caught:
+        sources.tree(word, default=OFFICIAL, tag="v1")
+    assert caught.value.why
+    assert len(caught.value.what) < 300
+    with pytest.raises(UsageError, match="cannot be looked at"):
+        sources.bazel(word, mirror="https://example.org", known={})
 
 
 def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ class _Stream(io.RawIOBase):
 
 
 def _entries(top: Path) -> Iterator[Path]:
-    for folder, folders, files in os.walk(top):
+    for folder, folders, files in os.walk(top, onerror=_raise):
         here = Path(folder)
         links = {name for name in folders if (here / name).is_symlink()}
         for name in sorted([*folders, *files]):
@@ -87,6 +87,11 @@ def _entries(top: Path) -> Iterator[Path]:
         folders[:] = sorted(
             name for name in folders if name not in links and not _left_out(here / name, top)
         )
+
+
+def _raise(error: OSError) -> None:
+    # By itself the walk leaves out, without a word, what it may not read.
+    raise error
 
 
 def _left_out(path: Path, top: Path) -> bool:

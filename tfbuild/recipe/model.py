@@ -214,12 +214,13 @@ def _digest(files: Mapping[str, bytes], archives: Mapping[str, str]) -> str:
 
 
 def _check_folder(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file.", do="Name a folder.")
     try:
+        is_file = folder.exists() and not folder.is_dir()
         occupied = folder.is_dir() and any(folder.iterdir())
     except OSError as error:
         raise UsageError(f"Cannot read {folder}.", why=error.strerror or str(error)) from error
+    if is_file:
+        raise UsageError(f"{folder} is a file.", do="Name a folder.")
     if occupied and not render.is_context(folder):
         raise UsageError(
             f"{folder} is not empty, and not a build context that tfbuild wrote.",

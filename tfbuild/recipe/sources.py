@@ -28,6 +28,7 @@ _IMAGE = re.compile(
 )
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_LONGEST = 200
 _ARCHIVE = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".txz")
 
 
@@ -104,8 +105,8 @@ def tree(text: str | None, *, default: Tree, tag: str) -> Tree:
     if text is None:
         return default
     _refuse_credentials(text, "--source")
-    path = Path(text).expanduser()
-    if text and path.exists():
+    path = _path(text, "--source")
+    if path is not None:
         return _local_tree(path)
     if text.startswith(("http://", "https://")) and text.partition("#")[0].endswith(_ARCHIVE):
         address, sha256 = _address_and_sha256(text, "--source")
@@ -140,8 +141,8 @@ def bazel(text: str, *, mirror: str, known: Mapping[str, str]) -> Bazel:
     if text.startswith(("http://", "https://")):
         address, sha256 = _address_and_sha256(text, "--bazel")
         return Bazel(kind="url", url=address, sha256=sha256)
-    path = Path(text).expanduser()
-    if path.is_file():
+    path = _path(text, "--bazel")
+    if path is not None and path.is_file():
         return Bazel(kind="file", path=path.resolve())
     raise UsageError(
         f"--bazel: {_shown(text)} is neither a release like 7.4.1, 'system', 'apt', an address, "
@@ -149,7 +150,22 @@ def bazel(text: str, *, mirror: str, known: Mapping[str, str]) -> Bazel:
     )
 
 
+def _path(text: str, option: str) -> Path | None:
+    """Return the path if something is there. Raises UsageError when that cannot be told."""
+    try:
+        path = Path(text).expanduser()
+        return path if text and path.exists() else None
+    except (OSError, RuntimeError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise UsageError(f"{option}: {_shown(text)} cannot be looked at.", why=why) from error
+
+
 def _local_tree(path: Path) -> Tree:
+    if path.is_dir() and not (path / "tensorflow/tools/pip_package").is_dir():
+        raise UsageError(
+            f"--source: {path} is no TensorFlow tree.",
+            why="tensorflow/tools/pip_package is missing.",
+        )
     if path.is_dir() or (path.is_file() and path.name.endswith(_ARCHIVE)):
         return Tree(kind="local", path=path.resolve())
     raise UsageError(
@@ -180,5 +196,6 @@ def _refuse_credentials(text: str, option: str) -> None:
 
 
 def _shown(text: str) -> str:
-    """Return an address without what may be a secret in its query."""
-    return repr(re.sub(r"\?.*", "?...", text, flags=re.DOTALL))
+    """Return an address without what may be a secret in its query, and not too long to read."""
+    shown = re.sub(r"\?.*", "?...", text, flags=re.DOTALL)
+    return repr(shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}...")
