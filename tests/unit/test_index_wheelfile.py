@@ -110,3 +110,24 @@ def test_a_missing_file_and_a_folder_are_usage_errors(tmp_path: Path) -> None:
         wheelfile.read(tmp_path / "demo-1.0-py3-none-any.whl")
     with pytest.raises(UsageError, match="is a folder"):
         wheelfile.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../../evil.py", "/etc/evil", "a\\..\\evil"])
+def test_a_member_that_leads_out_of_the_archive_is_refused(tmp_path: Path, name: str) -> None:
+    path = make_wheel(tmp_path, files={name: "x"})
+    with pytest.raises(WheelError, match="leads out"):
+        wheelfile.read(path)
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_wheel(tmp_path, files={"zeros": bytes(1 << 20)})
+    monkeypatch.setattr("tfbuild.wheel.archive._BOMB_SIZE", 1 << 19)
+
+    def unpack(*_: object) -> None:
+        raise AssertionError("it was unpacked")
+
+    monkeypatch.setattr(zipfile.ZipFile, "open", unpack)
+    with pytest.raises(WheelError, match="ZIP bomb"):
+        wheelfile.read(path)

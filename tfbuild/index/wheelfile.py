@@ -20,6 +20,7 @@ from packaging.version import InvalidVersion, Version
 
 from tfbuild import artifact
 from tfbuild.errors import UsageError, WheelError
+from tfbuild.wheel.archive import checked_members
 
 # Narrower than the standard: such a name is safe in a path, in a URL once "+" is quoted, in HTML.
 _PART = r"[A-Za-z0-9_.+!]+"
@@ -121,6 +122,8 @@ def read(path: Path) -> WheelFile:
 def _metadata(path: Path, project: NormalizedName, version: Version) -> bytes:
     try:
         with zipfile.ZipFile(path) as archive:
+            # Before anything is unpacked: testzip reads every member to its end.
+            checked_members(path, archive)
             damaged = archive.testzip()
             if damaged is not None:
                 raise WheelError(f"{path} is damaged.", why=f"Wrong checksum: {damaged!r}.")

@@ -107,7 +107,7 @@ def opened(path: Path) -> Iterator[Archive]:
                 do="Download or build it again.",
             ) from error
         with archive:
-            members = _members(path, archive)
+            members = checked_members(path, archive)
             dist_info = _dist_info(path, file_name, members)
             yield Archive(path, file_name, members, dist_info, archive)
 
@@ -159,17 +159,13 @@ def record_rows(archive: Archive) -> dict[str, str]:
     return {row[0]: row[1] for row in rows if row}
 
 
-@contextmanager
-def _file(path: Path) -> Iterator[BinaryIO]:
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise WheelError(f"Cannot read {path}.", why=error.strerror or str(error)) from error
-    with file:
-        yield file
+def checked_members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return a wheel's files by name; nothing is unpacked.
 
-
-def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    Raises:
+        WheelError: a name leads out of the archive or is there twice, a member is encrypted, or
+            the whole would unpack to far more than a wheel holds.
+    """
     infos = archive.infolist()
     if len(infos) > MAX_MEMBERS:
         raise damaged(path, f"It claims {len(infos)} members.")
@@ -189,6 +185,16 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
     if unpacked > MAX_UNPACKED or is_bomb:
         raise damaged(path, f"It would unpack from {packed} to {unpacked} bytes: a ZIP bomb.")
     return members
+
+
+@contextmanager
+def _file(path: Path) -> Iterator[BinaryIO]:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise WheelError(f"Cannot read {path}.", why=error.strerror or str(error)) from error
+    with file:
+        yield file
 
 
 def _check_name(path: Path, name: str) -> None:
