@@ -153,3 +153,17 @@ def test_a_real_wheel_from_the_index(tfbuild: Run, tmp_path: Path, cache: dict[s
     assert found["glibc"] in floors
     assert found["glibc"] == max(floors, key=lambda floor: [int(n) for n in floor.split(".")])
     assert (found["python"], found["tensorflow"], found["label"]) == ("3.12", None, None)
+
+
+def test_names_and_marks_of_strangers_are_shown_as_they_are(
+    tfbuild: Run, library: Path, cache: dict[str, str], tmp_path: Path
+) -> None:
+    mark = tmp_path / "mark"
+    mark.write_bytes(b"GCC [/bold] [red]odd\0")
+    subprocess.run(["objcopy", "--update-section", f".comment={mark}", library], check=True)
+    files: dict[str, bytes | str] = {"tensorflow/odd[/x].so": library.read_bytes()}
+    wheel = make_wheel(tmp_path, "tensorflow", "2.21.0", TAG, files=files)
+    done = tfbuild("inspect", wheel, env=cache)
+    assert done.returncode == 0, done.stderr
+    assert "GCC [/bold] [red]odd" in done.stdout
+    assert "Code of tensorflow/odd[/x].so" in done.stdout

@@ -79,13 +79,15 @@ def _inspection(wheel: str, cache: Path | None) -> "Inspection":
 
 def _show(found: "Inspection") -> None:
     from rich.table import Table
+    from rich.text import Text
 
     out = console.results()
     facts = Table.grid(padding=(0, 2))
     facts.add_column(no_wrap=True, style="bold")
     facts.add_column(overflow="fold")
     for title, text in _facts(found):
-        facts.add_row(title, text, style=None)
+        # Names and compilers' marks are anybody's: no markup of Rich's in them.
+        facts.add_row(title, Text(text, overflow="fold"))
     out.print(facts)
     if found.code is not None:
         out.print()
@@ -130,8 +132,11 @@ def _needs(found: "Inspection") -> str:
 
 
 def _show_code(code: "Code") -> None:
+    from rich.text import Text
+
     out = console.results()
-    out.print(f"[bold]Code of {code.library}[/bold], {code.machine or 'unknown'}")
+    heading = Text.assemble((f"Code of {code.library}", "bold"), f", {code.machine or 'unknown'}")
+    out.print(heading)
     for sentence in code.reading:
         out.print(sentence, markup=False)
     if code.isa is not None and code.isa.instructions:
