@@ -170,6 +170,7 @@ def test_bad_input(
     assert (done.returncode, done.stdout) == (code, "")
     assert message in done.stderr
     assert "hidden" not in done.stderr
+    assert "" not in [line.strip() for line in done.stderr.splitlines()]
     assert not (tmp_path / "index").exists()
 
 

@@ -1,6 +1,8 @@
 """The Typer application, and the only place where an error becomes a message and an exit code."""
 
+import errno
 import importlib
+import io
 import os
 import sys
 from pathlib import Path
@@ -10,7 +12,10 @@ import typer
 from typer.core import TyperGroup
 
 from tfbuild import __version__
-from tfbuild.errors import TfbuildError, UsageError, suggestion
+from tfbuild.cli import console
+from tfbuild.errors import SaveError, TfbuildError, UsageError, suggestion
+
+_NOT_OURS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
 # The order is the order of the work, and of `tfbuild --help`.
 COMMANDS = (
@@ -86,6 +91,9 @@ def _root(
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    # A character that the terminal's encoding lacks must not cost the rest of a result.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         command = typer.main.get_command(app)
         command(default_map=_defaults(command))
@@ -96,6 +104,9 @@ def main() -> NoReturn:
         sys.stderr.write("tfbuild: interrupted\n")
         sys.exit(130)
     except Exception as error:  # noqa: BLE001 - the last door: anything else is a defect of ours
+        if isinstance(error, OSError) and error.errno in _NOT_OURS:
+            _tell(_unwritable(error))
+            sys.exit(SaveError.exit_code)
         _tell_unexpected(error)
         sys.exit(1)
     sys.exit(0)
@@ -120,6 +131,16 @@ def _defaults(command: Any) -> dict[str, dict[str, object]]:  # noqa: ANN401
     return settings.default_map(found, options)
 
 
+def _unwritable(error: OSError) -> SaveError:
+    """Return the error for a disk that is full wherever it may be: temporary files, caches."""
+    return SaveError(
+        f"Cannot write {error.filename or 'a file'}.",
+        why=error.strerror or str(error),
+        do="Free some space, or name other folders: TMPDIR for temporary files, XDG_CACHE_HOME "
+        "for caches.",
+    )
+
+
 def _wants_traceback() -> bool:
     return "--traceback" in sys.argv or bool(os.environ.get("TFBUILD_TRACEBACK"))
 
@@ -129,10 +150,7 @@ def _tell(error: TfbuildError) -> None:
         import traceback
 
         traceback.print_exception(error)
-    sys.stderr.write(f"tfbuild: error: {error.what}\n")
-    for part in (error.why, error.do):
-        if part:
-            sys.stderr.write("".join(f"  {line}\n" for line in part.splitlines()))
+    console.error(error.what, error.why, error.do)
 
 
 def _tell_unexpected(error: Exception) -> None:

@@ -37,6 +37,13 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
+def error(what: str, why: str = "", do: str = "") -> None:
+    """Write an error to stderr: what happened, and below it why and what to do."""
+    below = "".join(f"  {line}\n" for part in (why, do) for line in part.splitlines())
+    sys.stderr.write(f"tfbuild: error: {what}\n{below}")
+    sys.stderr.flush()
+
+
 @contextmanager
 def progress(*, quiet: bool = False) -> Iterator[Progress]:
     """Show long work on stderr: a bar at a terminal, plain lines elsewhere, nothing if quiet."""

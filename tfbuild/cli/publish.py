@@ -69,9 +69,7 @@ def publish(
     elif publication.receipts:
         _show(publication)
     for failure in publication.failures:
-        console.say(f"tfbuild: error: {failure.what}")
-        for line in f"{failure.why}\n{failure.do}".splitlines():
-            console.say(f"  {line}")
+        console.error(failure.what, failure.why, failure.do)
     if publication.failures:
         raise typer.Exit(publication.failures[0].exit_code)
 
