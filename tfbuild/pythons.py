@@ -77,10 +77,10 @@ def _places(version: str) -> Iterator[Path]:
     # A shim of pyenv is slow and may lead nowhere; what it could lead to comes next.
     if on_path and Path(on_path).parent.name != "shims":
         yield Path(on_path)
-    yield from _versions(
-        Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions", version
-    )
-    data = Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share"))
+    # A user without a home has nothing there: "~" stays as it is.
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home() would raise
+    yield from _versions(Path(os.environ.get("PYENV_ROOT", f"{home}/.pyenv")) / "versions", version)
+    data = Path(os.environ.get("XDG_DATA_HOME", f"{home}/.local/share"))
     managed = Path(os.environ.get("UV_PYTHON_INSTALL_DIR", data / "uv" / "python"))
     yield from _versions(managed, f"cpython-{version}")
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfbuild.errors import UsageError, suggestion
+from tfbuild.errors import SaveError, UsageError, suggestion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,10 +21,21 @@ class Settings:
 
 
 def cache_folder(name: str) -> Path:
-    """Return the user's cache folder for `name` ("environments", "data"); it may not exist yet."""
+    """Return the user's cache folder for `name` ("environments", "data"); it may not exist yet.
+
+    Raises:
+        SaveError: this user has no home folder, as a number without a name in a container.
+    """
     from platformdirs import user_cache_path
 
-    return user_cache_path("tfbuild") / name
+    try:
+        return user_cache_path("tfbuild") / name
+    except RuntimeError as error:
+        raise SaveError(
+            "There is no place for caches: this user has no home folder.",
+            why=str(error),
+            do="Name one: export XDG_CACHE_HOME=/some/folder",
+        ) from error
 
 
 def find(start: Path) -> Settings:

@@ -1,5 +1,6 @@
 """The command line as a whole: help, settings, errors, what it imports."""
 
+import errno
 import json
 import os
 import subprocess
@@ -8,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 
+from tfbuild.cli import app as cli
 from tfbuild.cli.app import COMMANDS
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -100,3 +103,24 @@ def test_the_version_is_the_packages(tfbuild: Run) -> None:
     from importlib.metadata import version
 
     assert tfbuild("--version").stdout == f"tfbuild {version('tfbuild')}\n"
+
+
+def test_a_terminal_without_utf8_gets_the_whole_result(tfbuild: Run) -> None:
+    done = tfbuild("wheel", "--help", env={"PYTHONIOENCODING": "ascii", "COLUMNS": "60"})
+    assert done.returncode == 0, done.stderr
+    assert "llvm-mirror" in done.stdout
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, 11), (errno.ENOEXEC, 1)])
+def test_a_full_disk_is_no_defect_wherever_it_shows(
+    number: int, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_: object) -> None:
+        raise OSError(number, os.strerror(number), "/tmp/x")
+
+    monkeypatch.setattr(typer.main, "get_command", lambda _: fail)
+    monkeypatch.setattr(cli, "_defaults", lambda _: {})
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == code
+    assert ("defect" in capsys.readouterr().err) == (code == 1)

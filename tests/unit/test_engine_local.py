@@ -15,6 +15,7 @@ from tfbuild.engine import local, tools
 from tfbuild.engine.local import LocalEngine
 from tfbuild.errors import EngineError, UsageError
 from tfbuild.recipe import Options, Recipe, Sources
+from tfbuild.rehearse import bazel_for
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 TAG = f"cp{HERE.replace('.', '')}"
@@ -59,6 +60,7 @@ def test_a_relative_output_folder(
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     built = build.build(made(tmp_path), LocalEngine(), Path("wheels"))
+    assert bazel_for(made(tmp_path), LocalEngine(), "") is None, "a rehearsal takes it too"
     assert built.bazel == "7.4.1", "what the recipe wants is what Bazelisk is told"
     assert built.file == f"tensorflow-2.21.0+haswell-{TAG}-{TAG}-linux_x86_64.whl"
     assert (tmp_path / "elsewhere/wheels" / built.file).is_file()
@@ -85,6 +87,7 @@ def test_a_bazel_of_another_release_is_refused(
     program = tmp_path / "bin/bazel"
     program.write_text("#!/bin/sh\necho bazel 4.2.3\n")
     assert not tools.has_bazel(made(tmp_path))
+    assert bazel_for(made(tmp_path), LocalEngine(), "") == "system"
     assert tools.has_bazel(made(tmp_path, bazel="system"))
     with pytest.raises(EngineError, match=r"built with Bazel 7\.4\.1; here is 4\.2\.3") as caught:
         LocalEngine().prepare(made(tmp_path), print)

@@ -8,9 +8,9 @@ import pytest
 from tests.conftest import need
 from tests.wheels import make_wheel
 from tfbuild import target
-from tfbuild.errors import WheelError
+from tfbuild.errors import SaveError, WheelError
 from tfbuild.progress import Silent
-from tfbuild.rehearse import checks
+from tfbuild.rehearse import checks, copy_workspace
 from tfbuild.rehearse.steps import CheckList, Skipped, Stopwatch
 
 KERNELS = """
@@ -111,3 +111,23 @@ def test_stopwatch_knows_every_phase() -> None:
     watch.phase("a")
     watch.phase("b")
     assert list(watch.times()) == ["a", "b"]
+
+
+def test_a_workspace_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SaveError, match="cannot be copied") as caught:
+        copy_workspace(tmp_path / "file/source", "2.21.0")
+    assert caught.value.why == "Not a directory"
+
+
+def test_a_disk_that_fills_up_meanwhile_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(source: object, target: object, **_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfile", full)
+    with pytest.raises(SaveError) as caught:
+        copy_workspace(tmp_path / "source", "2.21.0")
+    assert "No space left" in caught.value.why
+    assert len(caught.value.why.splitlines()) == 1

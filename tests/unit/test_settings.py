@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tfbuild import settings
-from tfbuild.errors import UsageError
+from tfbuild.errors import SaveError, UsageError
 
 OPTIONS = {
     "wheel": frozenset({"target", "engine", "pip_index"}),
@@ -58,3 +58,19 @@ def test_an_unknown_key_is_refused_with_the_nearest_name(tmp_path: Path, text: s
 def test_broken_toml_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not valid TOML"):
         settings.find(project(tmp_path, "[tool.tfbuild\n"))
+
+
+def test_a_user_without_a_home_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `docker run --user 12345` makes one: no HOME, and no entry in /etc/passwd."""
+
+    def nobody(number: int) -> object:
+        raise KeyError(number)
+
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    with pytest.raises(SaveError, match="no home") as caught:
+        settings.cache_folder("logs")
+    assert "XDG_CACHE_HOME" in caught.value.do
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert settings.cache_folder("logs") == Path("/somewhere/tfbuild/logs")

@@ -95,9 +95,9 @@ def _folder(keep: Path | None) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="tfbuild-rehearsal-") as name:
             yield Path(name)
         return
-    if keep.is_file() or (keep.is_dir() and any(keep.iterdir())):
-        raise UsageError(f"{keep} is not an empty folder.", do="Name a new or empty one.")
     try:
+        if keep.is_file() or (keep.is_dir() and any(keep.iterdir())):
+            raise UsageError(f"{keep} is not an empty folder.", do="Name a new or empty one.")
         keep.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SaveError(f"{keep} cannot be made.", why=error.strerror or str(error)) from error
@@ -113,16 +113,31 @@ def _recipe(given: dict[str, Any], release: "Recipe", engine: "Engine", folder: 
     source = room.copy_workspace(folder / "source", release.tensorflow)
     chosen = {**given, "source": str(source)}
     if engine.name == "local":
-        chosen["compiler"] = "system"
+        chosen["compiler"] = _local_compiler(release)
     bazel = json.loads(release.files["recipe.json"])["bazel"]
     if given["bazel"] is None:
         chosen["bazel"] = room.bazel_for(release, engine, bazel["url"])
         if chosen["bazel"] is not None:
             console.say(
                 f"note: Bazel {bazel['version']} is not to be had here; taking "
-                f"{'this machine' if engine.name == 'local' else 'the distribution'}'s own."
+                f"{'this machine' if engine.name == 'local' else 'the distribution'}'s own. "
+                "The build itself will insist, unless --bazel says otherwise."
             )
     return options.make(**chosen)
+
+
+def _local_compiler(release: "Recipe") -> str:
+    """Return `--compiler` for this machine; say so where the build itself would refuse it."""
+    from tfbuild.engine import tools
+
+    if release.compiler.startswith(("gcc", "clang")) and tools.has_compiler(release):
+        return "release"
+    if not tools.has_compiler(release):
+        console.say(
+            f"note: {release.compiler} is not to be had here; taking this machine's own GCC. "
+            "The build itself will insist, unless --compiler says otherwise."
+        )
+    return "system"
 
 
 def _host() -> "Host | None":

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 from tfbuild import build, publish, release, resources
-from tfbuild.engine import Engine
+from tfbuild.engine import Engine, tools
+from tfbuild.errors import SaveError
 from tfbuild.progress import Progress, Silent
 from tfbuild.record import BuiltWheel
 from tfbuild.rehearse import checks, installers
@@ -46,7 +47,24 @@ def copy_workspace(folder: Path, tensorflow: str) -> Path:
 
     Where the release's own tree shares flags with host tools, the copy does too: the recipe must
     prevent that, and the rehearsal sees whether it does.
+
+    Raises:
+        SaveError: it cannot be written there.
     """
+    try:
+        _copy(folder, tensorflow)
+    except OSError as error:
+        # A copy of many files collects its errors: (from, to, reason) for each.
+        first = error.args[0][0][2] if isinstance(error, shutil.Error) else error.strerror
+        raise SaveError(
+            f"The workspace cannot be copied to {folder}.",
+            why=str(first or error),
+            do="Free some space there, or name another place: --keep DIR, or TMPDIR.",
+        ) from error
+    return folder
+
+
+def _copy(folder: Path, tensorflow: str) -> None:
     shutil.copytree(resources.folder("templates") / "rehearsal", folder)
     (folder / "VERSION").write_text(f"{tensorflow}\n", encoding="utf-8")
     if release.find(tensorflow).distinct_host_configuration:
@@ -55,7 +73,6 @@ def copy_workspace(folder: Path, tensorflow: str) -> Path:
     # Not every installer keeps what may be executed.
     for path in (folder / "configure", *folder.rglob("*.sh")):
         path.chmod(0o755)
-    return folder
 
 
 def bazel_for(recipe: "Recipe", engine: Engine, url: str) -> str | None:
@@ -67,7 +84,7 @@ def bazel_for(recipe: "Recipe", engine: Engine, url: str) -> str | None:
         url: where the release's Bazel comes from.
     """
     if engine.name == "local":
-        return "system"
+        return None if tools.has_bazel(recipe) else "system"
     place = urlsplit(url)
     port = place.port or _PORTS.get(place.scheme, _PORTS["https"])
     return None if engine.reaches(recipe, place.hostname or "", port) else "apt"
