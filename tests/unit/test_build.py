@@ -97,6 +97,20 @@ def test_the_log_holds_everything(tmp_path: Path) -> None:
     assert build.log_path(RECIPE).read_text().splitlines() == list(DONE)
 
 
+def test_a_second_build_of_the_recipe_is_refused_and_the_firsts_log_stays(tmp_path: Path) -> None:
+    class Nested(Scripted):
+        def prepare(self, recipe: Recipe, on_line: OnLine) -> str:
+            on_line("of the first")
+            with pytest.raises(EngineError, match="being compiled already"):
+                build.build(RECIPE, Scripted(), tmp_path / "other")
+            return "sha256:image"
+
+    build.build(RECIPE, Nested(), tmp_path / "wheels")
+    assert build.log_path(RECIPE).read_text().splitlines() == ["of the first", *DONE]
+    build.build(RECIPE, Scripted(), tmp_path / "wheels")
+    assert build.log_path(RECIPE).read_text().splitlines() == list(DONE)
+
+
 def test_the_same_recipe_replaces_its_wheel(tmp_path: Path) -> None:
     engine = Scripted()
     first = build.build(RECIPE, engine, tmp_path)

@@ -1,5 +1,6 @@
 """Watches a build: output into a log, progress onto the screen, errors kept for the message."""
 
+import fcntl
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
@@ -32,10 +33,24 @@ class Watch:
     def __enter__(self) -> Self:
         try:
             self.log.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.log.open("w", encoding="utf-8")
+            self._file = self.log.open("a", encoding="utf-8")
         except OSError as error:
             raise _unwritable(self.log, error) from error
+        self._lock(self._file)
+        self._file.truncate(0)
         return self
+
+    def _lock(self, file: TextIO) -> None:
+        """Keep another build of this recipe away: it would empty the log of the first."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            raise EngineError(
+                "This very recipe is being compiled already.",
+                why=f"Another process writes {self.log}",
+                do="Wait for it; a build that shares its cache can start afterwards.",
+            ) from error
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
