@@ -135,13 +135,21 @@ def _on(one: Demand, python: str, here: Here) -> Choice:
 
 
 def _first_line(choices: Sequence[Choice], place: int) -> str:
-    choice, baseline = choices[place], choices[0]
+    choice = choices[place]
     by = published.find(choice.distribution)
-    same = choice.tensorflow == baseline.tensorflow
     return (
         f"No wheel has been compiled yet: compiled is {choice.distribution} {choice.version}, the "
         f"best published source-built wheel for this CPU (by {by.by if by else 'others'}), at "
-        f"{'the same TensorFlow version as the baseline' if same else 'TensorFlow '}"
-        f"{'' if same else f'{choice.tensorflow}; the baseline has {baseline.tensorflow}'}, "
-        f"on Python {choice.python}."
+        f"{_at(choices, place)}, on Python {choice.python}."
     )
+
+
+def _at(choices: Sequence[Choice], place: int) -> str:
+    """Return the version of a choice in words, beside that of what it is compared with."""
+    choice = choices[place]
+    if len(choices) == 1:
+        return f"TensorFlow {choice.tensorflow}"
+    other, name = (choices[0], "baseline") if place else (choices[1], "candidate")
+    if other.tensorflow == choice.tensorflow:
+        return f"the same TensorFlow version as the {name}"
+    return f"TensorFlow {choice.tensorflow}; the {name} has {other.tensorflow}"

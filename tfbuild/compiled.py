@@ -1,9 +1,12 @@
 """The wheels that were compiled here: which are there, and which this CPU can run."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
@@ -12,6 +15,8 @@ from tfbuild.errors import HostError, TfbuildError, UsageError, WheelError
 from tfbuild.host import Host
 from tfbuild.pythons import SUPPORTED
 from tfbuild.record import BuiltWheel, record_path
+
+_LINUX = re.compile(r"(?:manylinux_\d+_\d+|manylinux\d+|musllinux_\d+_\d+|linux)_(\w+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +30,7 @@ class Own:
     requires: frozenset[str]
     """Features that its code needs; empty where no record tells."""
     architecture: str | None
+    """Without a record that of the platform tag, if it is one of Linux."""
     built_at: datetime
     """Without a record the file's own time."""
 
@@ -65,7 +71,7 @@ def read(path: Path) -> Own:
         version=str(version),
         pythons=pythons,
         requires=record.requires if record else frozenset(),
-        architecture=record.architecture if record else None,
+        architecture=record.architecture if record else _architecture(tags),
         built_at=record.built_at if record else _time(path),
     )
 
@@ -108,6 +114,12 @@ def _readable(path: Path) -> Own | None:
 def _record(path: Path) -> BuiltWheel | None:
     place = record_path(path)
     return artifact.load(BuiltWheel, place) if place.is_file() else None
+
+
+def _architecture(tags: Iterable[Tag]) -> str | None:
+    """Return what the platform tags of a wheel for Linux name: "x86_64"."""
+    found = (_LINUX.fullmatch(tag.platform) for tag in tags)
+    return next((match[1] for match in found if match), None)
 
 
 def _time(path: Path) -> datetime:

@@ -181,7 +181,9 @@ def _remove(path: Path) -> None:
 
 
 def _elsewhere(one: Dataset) -> Path | None:
-    keras = Path(os.environ.get("KERAS_HOME", Path.home() / ".keras")) / "datasets"
+    # A user without a home has nothing there: "~" stays as it is.
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home() would raise
+    keras = Path(os.environ.get("KERAS_HOME", f"{home}/.keras")) / "datasets"
     return next((keras / name for name in one.elsewhere if one.fits(keras / name)), None)
 
 

@@ -87,9 +87,14 @@ def _own(spec: Spec, own: Own) -> Demand:
         spec=spec,
         distribution=own.distribution,
         versions=dict.fromkeys(own.pythons, own.version),
-        install=str(own.path.resolve()).replace("{", "{{").replace("}", "}}"),
+        install=_literal(str(own.path.resolve())),
         wheel=own.path,
     )
+
+
+def _literal(text: str) -> str:
+    """Return a template for `str.format` that gives the text itself."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _requirement(spec: Spec, requirement: Requirement, here: Here) -> Demand:
@@ -102,7 +107,7 @@ def _requirement(spec: Spec, requirement: Requirement, here: Here) -> Demand:
         size = known.releases[next(iter(versions.values()))].size
     if not versions:
         versions = _asked_versions(requirement, here)
-    install = f"{name}=={{version}}" if requirement.url is None else str(requirement)
+    install = f"{name}=={{version}}" if requirement.url is None else _literal(str(requirement))
     return Demand(spec=spec, distribution=name, versions=versions, install=install, size=size)
 
 

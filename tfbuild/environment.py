@@ -56,7 +56,7 @@ def prepare(
     base = choice.interpreter or installer.fetch_python(choice.python, what, progress)
     limits = constraints.of(choice.tensorflow)
     root = folder or settings.cache_folder("environments")
-    place = root / _name(choice, base, digest, limits)
+    place = root / _name(choice, base, digest, limits, installer.source)
     with _locked(place):
         made = _Made.read(place)
         if made is None:
@@ -136,9 +136,12 @@ def _wheel_digest(choice: Choice) -> str | None:
     return artifact.sha256(choice.wheel)
 
 
-def _name(choice: Choice, base: Path, digest: str | None, limits: Sequence[str]) -> str:
+def _name(
+    choice: Choice, base: Path, digest: str | None, limits: Sequence[str], source: str
+) -> str:
     """Return the folder's name: readable, and different for everything that makes a difference."""
     facts = [str(choice.install), str(base.resolve()), choice.python, digest, list(limits)]
+    facts += [source] if source else []
     short = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:10]
     readable = re.sub(r"[^A-Za-z0-9.+-]", "-", f"{choice.distribution}-{choice.version}")
     return f"{readable}-py{choice.python}-{short}"

@@ -7,8 +7,9 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from packaging.version import Version
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from tfbuild import process, pythons
 from tfbuild.errors import BenchError, SaveError
@@ -60,7 +61,16 @@ class Installer:
             return (
                 "PyPI" if "UV_DEFAULT_INDEX" not in os.environ else "the index of UV_DEFAULT_INDEX"
             )
-        return re.sub(r"//[^/@]*@", "//", self.index)
+        return _without_password(self.index)
+
+    @property
+    def source(self) -> str:
+        """Which index stands in PyPI's place, without a password; empty where none does.
+
+        One version may be another wheel in another index, so this belongs to what tells two
+        environments apart.
+        """
+        return _without_password(self.index or os.environ.get("UV_DEFAULT_INDEX", ""))
 
     def resolve(self, requirement: str, python: Python) -> str:
         """Return the version that would be installed on that Python.
@@ -176,6 +186,15 @@ def _uv() -> str:
         ) from error
 
 
+def _without_password(url: str) -> str:
+    return re.sub(r"//[^/@]*@", "//", url)
+
+
 def _version_in_url(requirement: str) -> str:
-    found = re.search(r"-(\d+(?:\.\d+)+[^-]*)-", requirement)
-    return str(Version(found[1])) if found else "0"
+    """Return the version in the name of the wheel at an address, "0" where that has none."""
+    # The "+" of a local version is often quoted.
+    name = unquote(urlsplit(requirement.partition("@")[2].strip()).path).rpartition("/")[2]
+    try:
+        return str(parse_wheel_filename(name)[1])
+    except InvalidWheelFilename:
+        return "0"

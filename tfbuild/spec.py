@@ -30,6 +30,7 @@ Kind = Literal["pip", "compiled", "wheel", "requirement", "python", "result"]
 FORMS = "pip, compiled, a wheel, a requirement, a Python interpreter, or a saved result (.json)"
 _WORDS = ["pip", "compiled", "python"]
 _PYTHON = re.compile(r"python3(\.\d+)?")
+_SECRET = re.compile(r"https?://[^/\s]*@")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +76,12 @@ def parse(text: str) -> Spec:
     word = text.strip()
     if not word:
         raise UsageError("A spec is empty.", do=f"Write {FORMS}.")
+    if _SECRET.search(word):
+        raise UsageError(
+            "The address in a spec holds a user or a password.",
+            why="Every user of this machine can read a command line, and results keep the spec.",
+            do="Take it out of the address; uv finds it in ~/.netrc too.",
+        )
     if word == "pip":
         return Spec(text=text, kind="pip")
     if word == "compiled":
@@ -87,13 +94,15 @@ def parse(text: str) -> Spec:
 
 
 def _named_file(text: str, word: str) -> Spec | None:
-    path = Path(word).expanduser()
+    if "://" in word:  # a requirement with an address, which may end as a wheel does
+        return None
+    # Unlike Path.expanduser, this leaves the home of an unknown user as it is written.
+    path = Path(os.path.expanduser(word))  # noqa: PTH111
     if word.lower().endswith(".whl"):
         return _wheel(text, path)
     if word.lower().endswith(".json"):
         return Spec(text=text, kind="result", path=_file(path, "result"))
-    # A requirement may hold a URL, and with it a separator.
-    if (os.sep in word and "://" not in word and "@" not in word) or path.exists():
+    if (os.sep in word and "@" not in word) or path.exists():
         return _interpreter(text, path)
     return None
 

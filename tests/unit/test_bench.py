@@ -154,6 +154,7 @@ def test_all_environments_get_the_same_settings_and_nothing_of_the_users(
     monkeypatch.setenv("OMP_NUM_THREADS", "64")
     monkeypatch.setenv("KMP_AFFINITY", "compact")
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
     suite = lab.measure(lab.environment("a"), lab.environment("b"))
     for entry in lab.log():
@@ -161,7 +162,7 @@ def test_all_environments_get_the_same_settings_and_nothing_of_the_users(
         assert environ["OMP_NUM_THREADS"] == "3"
         assert environ["TF_NUM_INTRAOP_THREADS"] == environ["TF_NUM_INTEROP_THREADS"] == "3"
         assert environ["TF_ENABLE_ONEDNN_OPTS"] == "0"  # the user's choice holds for all alike
-        assert not {"KMP_AFFINITY", "PYTHONPATH"} & environ.keys()
+        assert not {"KMP_AFFINITY", "PYTHONPATH", "KERAS_BACKEND"} & environ.keys()
     assert suite.settings["OMP_NUM_THREADS"] == "3"
     assert suite.settings["TF_ENABLE_ONEDNN_OPTS"] == "0"
 

@@ -31,8 +31,8 @@ def test_a_wheel(tmp_path: Path) -> None:
         ("tensorflow-cpu >= 2.8, < 2.10", "tensorflow-cpu<2.10,>=2.8"),
         ("mytf==1.0", "mytf==1.0"),
         (
-            "tensorflow @ https://example.org/a/tensorflow-2.21.0-cp312-cp312-linux_x86_64.zip",
-            "tensorflow@ https://example.org/a/tensorflow-2.21.0-cp312-cp312-linux_x86_64.zip",
+            "tensorflow @ https://example.org/a/tensorflow-2.21.0-cp312-cp312-linux_x86_64.whl",
+            "tensorflow@ https://example.org/a/tensorflow-2.21.0-cp312-cp312-linux_x86_64.whl",
         ),
     ],
 )
@@ -113,3 +113,15 @@ def test_a_slip_in_a_wheels_name_is_put_right(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         spec.parse(str(wheel).replace("zen3", "zen2"))
     assert wheel.name in caught.value.do
+
+
+@pytest.mark.parametrize("before", ["", "tensorflow @ ", "tensorflow@"])
+def test_a_password_in_an_address_is_refused_and_not_repeated(before: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        spec.parse(f"{before}https://ann:hunter2@example.org/tensorflow-2.21.0-py3-none-any.whl")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_the_home_of_an_unknown_user_does_not_exist() -> None:
+    with pytest.raises(UsageError, match="does not exist"):
+        spec.parse("~nobody-of-that-name/bin/python")

@@ -134,6 +134,34 @@ def test_nothing_compiled_takes_the_best_published_wheel_and_says_so_first(tmp_p
     assert any("compiled for AVX, as the official wheel" in note for note in choices.notes)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["compiled"], "at TensorFlow 2.14.0, on Python 3.11."),
+        (["compiled", "pip"], "at the same TensorFlow version as the candidate, on Python 3.11."),
+    ],
+)
+def test_the_first_line_names_no_baseline_where_there_is_no_other(
+    words: list[str], said: str, tmp_path: Path
+) -> None:
+    line = chosen(words, here(tmp_path)).first_line
+    assert line is not None
+    assert line.endswith(said)
+    assert "baseline" not in line
+
+
+def test_a_wheel_for_another_architecture_without_a_record_is_told_by_its_tag(
+    tmp_path: Path,
+) -> None:
+    for platform in ("linux_aarch64", "manylinux2014_aarch64", "manylinux_2_27_aarch64"):
+        wheel = make_wheel(tmp_path / platform, tag=f"cp311-cp311-{platform}")
+        with pytest.raises(HostError, match="cannot run") as caught:
+            chosen([str(wheel)], here(tmp_path))
+        assert "lacks aarch64" in caught.value.why
+        with pytest.raises(HostError, match="none of the wheels"):
+            chosen(["compiled"], here(wheel.parent))
+
+
 def test_on_a_cpu_with_avx512_the_avx512_build_is_the_best(tmp_path: Path) -> None:
     at = here(tmp_path, host=replace(HOST, features=AVX512))
     assert told(chosen(["pip", "compiled"], at)) == [

@@ -212,6 +212,31 @@ def test_an_interpreter_without_tensorflow_is_refused(tmp_path: Path) -> None:
         choose([spec.parse(str(python))], at)
 
 
+def test_the_same_version_from_another_index_is_another_environment(tmp_path: Path) -> None:
+    choice = tensorflow(tmp_path)
+    places = set()
+    for index in (None, "https://one.example/simple", "https://two.example/simple"):
+        at = Installer(index=index, offline=True)
+        places.add(environment.prepare(choice, at, HOST, Silent(), tmp_path / "envs").python)
+    assert len(places) == 3
+    secret = Installer(index="https://me:hunter2@one.example/simple", offline=True)
+    again = environment.prepare(choice, secret, HOST, Silent(), tmp_path / "envs").python
+    assert again in places
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("tensorflow-2.21.0%2Bskylake-cp312-cp312-linux_x86_64.whl#sha256=00", "2.21.0+skylake"),
+        ("tensorflow-2.21.0-cp312-cp312-linux_x86_64.whl", "2.21.0"),
+        ("latest.whl", "0"),
+    ],
+)
+def test_the_version_at_an_address_is_in_the_wheels_name(name: str, version: str) -> None:
+    found = installer._version_in_url(f"tensorflow@ https://index.example/a-1.0-b/{name}")
+    assert found == version
+
+
 def test_a_password_in_the_index_stays_out_of_arguments_and_words() -> None:
     secret = Installer(index="https://me:hunter2@example.org/simple")
     assert secret.environment()["UV_DEFAULT_INDEX"] == "https://me:hunter2@example.org/simple"

@@ -24,7 +24,10 @@ from tfbuild.process import ProcessError
 
 T = TypeVar("T")
 
-FOREIGN = ("OMP_", "KMP_", "GOMP_", "MKL_", "TF_", "XLA_", "ONEDNN_", "DNNL_", "PYTHON", "VIRTUAL_")
+FOREIGN = (
+    *("OMP_", "KMP_", "GOMP_", "MKL_", "TF_", "XLA_", "ONEDNN_", "DNNL_"),
+    *("KERAS_", "PYTHON", "VIRTUAL_"),
+)
 """Variables that would change what a process computes, or where it finds its packages."""
 
 

@@ -1,6 +1,7 @@
 """`tfbuild render`: a build context that needs no tfbuild."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -97,4 +98,4 @@ def _print(recipe: "Recipe", output: Path) -> None:
     console.results().print(table)
     for problem in recipe.known_problems:
         console.say(f"warning: {problem}")
-    console.say(f"Next: docker build --output wheels {output}")
+    console.say(f"Next: docker build --output wheels {shlex.quote(str(output))}")

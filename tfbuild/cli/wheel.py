@@ -1,5 +1,6 @@
 """`tfbuild wheel`: compiles TensorFlow."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -167,7 +168,7 @@ def _show_built(built: "BuiltWheel", output_dir: Path, *, json_: bool) -> None:
         done = built.actions
         rows.append(("actions", f"{done.executed} run, {done.cached} from the cache"))
     _print_rows(rows)
-    console.say(f"Next: tfbuild inspect {path}")
+    console.say(f"Next: tfbuild inspect {shlex.quote(str(path))}")
 
 
 def _show_plan(planned: "Plan", engine: str, *, json_: bool) -> None:
