@@ -101,8 +101,8 @@ Source_ = Annotated[
         "--source",
         envvar="TFBUILD_SOURCE",
         metavar="URL|PATH",
-        help="TensorFlow tree: git address with an optional #TAG or #COMMIT, address of an archive with an "
-        "optional #sha256=..., a folder, or an archive file. Default: the release's archive.",
+        help="TensorFlow tree: git address with an optional #TAG or #COMMIT, address of an archive "
+        "with an optional #sha256=..., a folder, or an archive file. Default: the release's archive.",
         rich_help_panel=_FROM,
     ),
 ]
