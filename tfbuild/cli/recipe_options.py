@@ -102,7 +102,8 @@ Source_ = Annotated[
         envvar="TFBUILD_SOURCE",
         metavar="URL|PATH",
         help="TensorFlow tree: git address with an optional #TAG or #COMMIT, address of an archive "
-        "with an optional #sha256=..., a folder, or an archive file. Default: the release's archive.",
+        "with an optional #sha256=..., a folder, or an archive file. Default: the release's "
+        "archive.",
         rich_help_panel=_FROM,
     ),
 ]
