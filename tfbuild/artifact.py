@@ -4,8 +4,10 @@ A file is one object: `schema` ("tfbuild.host/1": the kind of value, and a numbe
 field changes its meaning), then the fields of the value. Files appear whole or not at all.
 """
 
+import contextlib
 import errno
 import hashlib
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator
@@ -108,6 +110,42 @@ def write_bytes(path: Path, data: bytes) -> Path:
     with writing(path) as file:
         file.write(data)
     return path
+
+
+@contextmanager
+def reserved(folder: Path, name: str, suffix: str) -> Iterator[Path]:
+    """Hold a file name that is nobody else's, from before the work until its result is saved.
+
+    An empty file takes the name, `<name>-2<suffix>` and so on where it is taken: so two processes
+    that begin in the same second keep their results, and a folder that cannot be written is found
+    out before the work. If nothing was saved there by the end, the empty file goes.
+
+    Raises:
+        SaveError: the folder may not be written, or the disk is full.
+    """
+    path = _take(folder, name, suffix)
+    try:
+        yield path
+    finally:
+        with contextlib.suppress(OSError):
+            if path.stat().st_size == 0:
+                path.unlink()
+
+
+def _take(folder: Path, name: str, suffix: str) -> Path:
+    for number in itertools.count(1):
+        path = folder / f"{name}{f'-{number}' if number > 1 else ''}{suffix}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.touch(exist_ok=False)
+        except FileExistsError as error:
+            if not folder.is_dir():
+                raise _save_error(path, error) from error
+        except OSError as error:
+            raise _save_error(path, error) from error
+        else:
+            return path
+    raise AssertionError
 
 
 @contextmanager

@@ -153,3 +153,30 @@ def test_importing_the_module_brings_no_room_with_it() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "['tfbuild.errors', 'tfbuild.artifact']"
+
+
+def test_a_reserved_name_is_nobody_elses(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    with (
+        artifact.reserved(folder, "2026.a", ".suite.json") as one,
+        artifact.reserved(folder, "2026.a", ".suite.json") as two,
+    ):
+        artifact.write_text(one, "one")
+        artifact.write_text(two, "two")
+    assert (one.name, two.name) == ("2026.a.suite.json", "2026.a-2.suite.json")
+    assert (one.read_text(), two.read_text()) == ("one", "two")
+
+
+def test_a_reserved_name_where_nothing_was_saved_is_free_again(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), artifact.reserved(tmp_path, "a", ".json"):
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_where_none_can_be_had_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(SaveError, match="Cannot save"),
+        artifact.reserved(tmp_path / "file", "a", ".json"),
+    ):
+        pass
