@@ -73,7 +73,7 @@ class Comparison:
     noise: float
     contrasts: tuple[Contrast, ...]
     notes: tuple[str, ...] = ()
-    """What the user must know besides, such as which wheel stands in for another."""
+    """Those of the sessions: which wheel stands in for another."""
     samples: tuple[str, ...] = ()
     """Names of the files that hold the samples."""
 
@@ -105,7 +105,6 @@ def compare(
     candidates: Sequence[Side],
     *,
     noise: float = stats.NOISE,
-    notes: Sequence[str] = (),
     samples: Sequence[str] = (),
 ) -> Comparison:
     """Compare each candidate with the baseline.
@@ -114,20 +113,27 @@ def compare(
     interval is then Welch's, which knows nothing of what changed between the sessions.
 
     Raises:
-        UsageError: scales or architectures differ.
+        UsageError: scales or architectures differ, or two sides are the same.
         NothingToDoError: a side has no finished round.
     """
+    sides = (baseline, *candidates)
     return Comparison(
         baseline=baseline.who,
         scale=baseline.suite.plan.scale,
         noise=noise,
         contrasts=tuple(_contrast(baseline, each, noise) for each in candidates),
-        notes=tuple(notes),
+        notes=tuple(dict.fromkeys(note for side in sides for note in side.suite.notes)),
         samples=tuple(samples),
     )
 
 
 def _contrast(baseline: Side, candidate: Side, noise: float) -> Contrast:
+    if baseline == candidate:
+        raise UsageError(
+            f"{baseline.who.spec} is compared with the very same samples.",
+            why="Every ratio would be 1, and that says nothing of the noise.",
+            do=f"Measure it twice: tfbuild compare {baseline.who.spec} {baseline.who.spec}",
+        )
     check(baseline.who.spec, baseline.suite.plan, candidate.who.spec, candidate.suite.plan)
     is_paired = baseline.suite == candidate.suite
     estimate = stats.paired if is_paired else stats.unpaired

@@ -1,9 +1,11 @@
 """Saved results as sides of a comparison."""
 
+import math
+from collections.abc import Iterator
 from pathlib import Path
 
 from tfbuild import artifact
-from tfbuild.bench.suite import Side, Suite
+from tfbuild.bench.suite import ARCHITECTURES, Sample, Side, Suite
 from tfbuild.errors import UsageError
 
 
@@ -13,7 +15,7 @@ def side(path: Path) -> Side:
     Raises:
         UsageError: the file is no suite, or holds several environments.
     """
-    suite = artifact.load(Suite, path)
+    suite = _load(path)
     if len(suite.subjects) != 1:
         names = ", ".join(each.spec for each in suite.subjects)
         raise UsageError(
@@ -30,7 +32,7 @@ def sides(path: Path) -> tuple[Side, ...]:
     Raises:
         UsageError: the file is no suite, or holds a single environment.
     """
-    suite = artifact.load(Suite, path)
+    suite = _load(path)
     if len(suite.subjects) == 1:
         raise UsageError(
             f"{path} holds {suite.subjects[0].spec} alone.",
@@ -38,3 +40,33 @@ def sides(path: Path) -> tuple[Side, ...]:
             do=f"Name a candidate too: tfbuild compare {path} compiled",
         )
     return tuple(Side(suite=suite, subject=each) for each in range(len(suite.subjects)))
+
+
+def _load(path: Path) -> Suite:
+    suite = artifact.load(Suite, path)
+    if wrong := next(_wrong(suite), None):
+        raise UsageError(f"{path} is damaged.", why=wrong)
+    return suite
+
+
+def _wrong(suite: Suite) -> Iterator[str]:
+    """Yield what no session of ours writes, and what no comparison could use."""
+    names = suite.plan.architectures
+    if not suite.subjects or not names or set(names) - set(ARCHITECTURES):
+        yield "It names no environment, or no architecture that is known."
+    rounds: dict[int, list[int]] = {}
+    for run in suite.runs:
+        rounds.setdefault(run.round, []).append(run.subject)
+        if sorted(each.architecture for each in run.samples) != sorted(names):
+            yield f"A process of round {run.round} has not trained what was planned."
+        if not all(map(_is_time, run.samples)):
+            yield f"A sample of round {run.round} holds no time, or one that is not positive."
+    if any(sorted(each) != list(range(len(suite.subjects))) for each in rounds.values()):
+        yield "A round does not hold each environment once."
+
+
+def _is_time(sample: Sample) -> bool:
+    seen = sample.train_samples + sample.validation_samples
+    full = sample.full_train_samples + sample.full_validation_samples
+    times = sample.epoch_seconds
+    return bool(times) and all(0 < each < math.inf for each in times) and min(seen, full) > 0

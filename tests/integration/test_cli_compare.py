@@ -20,6 +20,7 @@ from tfbuild.bench import ARCHITECTURES, Suite
 from tfbuild.choice import Choice, Choices
 from tfbuild.cli import app
 from tfbuild.compare import Comparison
+from tfbuild.errors import SaveError
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -114,6 +115,8 @@ def test_bench_shows_a_saved_result(tfbuild: Run, saved: dict[str, Path]) -> Non
     [
         (["compare", "pip"], 2, "with what?"),
         (["compare", "{pip}"], 2, "alone"),
+        (["compare", "{pip}", "{pip}"], 2, "very same samples"),
+        (["compare", "{damaged}", "{pip}"], 2, "damaged"),
         (["compare", "{both}", "{pip}"], 2, "holds 2 environments"),
         (["bench", "{both}"], 2, "holds 2 environments"),
         (["compare", "nothing.json", "pip"], 2, "nothing.json does not exist"),
@@ -130,7 +133,11 @@ def test_refusals(
     tfbuild: Run, saved: dict[str, Path], tmp_path: Path, words: list[str], code: int, said: str
 ) -> None:
     (tmp_path / "text.json").write_text("no")
-    names = {**{name: str(path) for name, path in saved.items()}, "text": "text.json"}
+    document = json.loads(saved["pip"].read_text())
+    document["runs"][2]["samples"][0]["epoch_seconds"] = []
+    (tmp_path / "damaged.json").write_text(json.dumps(document))
+    names = {name: str(path) for name, path in saved.items()}
+    names |= {"text": "text.json", "damaged": "damaged.json"}
     done = tfbuild(*(word.format(**names) for word in words))
     assert done.returncode == code, done.stderr
     assert said in done.stderr
@@ -245,6 +252,12 @@ def test_what_stands_in_for_a_compiled_wheel_is_said_first(
     else:
         assert out.splitlines()[0] == line
         assert "Something else." in err
+    # Later, too: the sentence lies with the samples.
+    path = next(here.glob("results/*.suite.json"))
+    assert tfbuild_here(monkeypatch, "compare", path, "--json") == 0
+    out, err = capsys.readouterr()
+    assert artifact.from_json(Comparison, out).notes == (line, "Something else.")
+    assert err.splitlines()[:2] == [line, "Something else."]
 
 
 def test_a_cpu_that_lacks_instructions_is_exit_4(
@@ -279,6 +292,50 @@ def test_a_full_disk_is_exit_11_and_names_what_is_kept(
     kept = next(here.glob("results/*.suite.json"))
     assert artifact.load(Suite, kept).rounds == 1
     assert f"1 of 3 rounds are kept in results/{kept.name}" in err
+
+
+def test_a_disk_that_is_full_at_the_end_does_not_cost_the_table(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = environment(here, "slow", seconds={"mnist_mlp": 3.0})
+    fast = environment(here, "fast", seconds={"mnist_mlp": 2.0})
+    real = artifact.save
+
+    def save(value: Any, path: Path) -> Path:
+        if path.name.endswith(".comparison.json"):
+            raise SaveError("The disk is full.")
+        return real(value, path)
+
+    monkeypatch.setattr(artifact, "save", save)
+    words = ["--rounds", "2", "--architectures", "mnist_mlp"]
+    assert tfbuild_here(monkeypatch, "compare", slow, fast, *words) == 11
+    assert "1.50x" in capsys.readouterr().out
+
+
+def test_a_results_folder_that_cannot_be_written_is_found_out_before_the_work(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    python = environment(here, "one")
+    (here / "file").write_text("")
+    assert tfbuild_here(monkeypatch, "bench", python, "-o", "file/results") == 11
+    assert "Cannot save file/results/" in capsys.readouterr().err
+    assert not (python.parent.parent / "log.jsonl").exists()
+
+
+def test_one_interpreter_may_stand_on_both_sides(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An A/A comparison shows the noise: two subjects, two processes in each round."""
+    python = environment(here, "one")
+    words = ["--rounds", "2", "--architectures", "mnist_mlp", "--json"]
+    assert tfbuild_here(monkeypatch, "compare", python, python, *words) == 0
+    found = artifact.from_json(Comparison, capsys.readouterr().out)
+    assert found.contrasts[0].rows[0].speedup.paired
+    assert found.contrasts[0].overall_verdict == "equivalent"
+    measured = artifact.load(Suite, Path(found.samples[0]))
+    assert [each.subject for each in sorted(measured.runs, key=lambda run: run.subject)] == [
+        *(0, 0, 1, 1)
+    ]
 
 
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])

@@ -342,7 +342,14 @@ def test_mixed_data_is_named() -> None:
 
 
 def test_a_comparison_survives_its_file(tmp_path: Path) -> None:
-    one = suite(drifting(dict.fromkeys(ARCHITECTURES, 1.2)))
-    made = compare(Side(suite=one, subject=0), [Side(suite=one, subject=1)], notes=["A stands in."])
+    one = replace(suite(drifting(dict.fromkeys(ARCHITECTURES, 1.2))), notes=("A stands in.",))
+    made = compare(Side(suite=one, subject=0), [Side(suite=one, subject=1)])
+    assert made.notes == ("A stands in.",)
     artifact.save(made, tmp_path / "c.json")
     assert artifact.load(Comparison, tmp_path / "c.json") == made
+
+
+def test_samples_are_not_compared_with_themselves() -> None:
+    one = Side(suite=suite(flat), subject=0)
+    with pytest.raises(UsageError, match="very same samples"):
+        compare(one, [one])

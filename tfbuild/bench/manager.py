@@ -55,6 +55,7 @@ def measure(
     data_folder: Path | None,
     path: Path,
     progress: Progress,
+    notes: Sequence[str] = (),
     script: Path | None = None,
 ) -> Suite:
     """Run the whole plan and return all samples.
@@ -69,6 +70,7 @@ def measure(
         data_folder: where the workers find real data.
         path: the JSON file to write.
         progress: is told each start of a training.
+        notes: what a reader of the result must know besides.
         script: the worker script, for tests.
 
     Raises:
@@ -93,6 +95,7 @@ def measure(
         settings=session.chosen,
         subjects=session.meet(),
         runs=(),
+        notes=tuple(notes),
     )
     # A place that cannot be written is found out now, not after the first round.
     artifact.save(suite, path)

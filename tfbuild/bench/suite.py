@@ -164,6 +164,8 @@ class Suite:
     """Variables that were set alike in each process's environment."""
     subjects: tuple[Subject, ...]
     runs: tuple[Run, ...]
+    notes: tuple[str, ...] = ()
+    """What a reader must know besides, such as which wheel stands in for another."""
 
     @property
     def rounds(self) -> int:

@@ -12,8 +12,10 @@ import typer
 if TYPE_CHECKING:
     from tfbuild.bench import Plan
     from tfbuild.bench.suite import Side
+    from tfbuild.choice import Choice
     from tfbuild.machine import Machine
-    from tfbuild.spec import Environment, Spec
+    from tfbuild.progress import Progress
+    from tfbuild.spec import Spec
 
 ROUNDS = 4
 """Makes a comparison of two wheels at scale quick last about six minutes on two cores."""
@@ -169,7 +171,6 @@ class Session:
 
     sides: "tuple[Side, ...]"
     path: Path
-    notes: tuple[str, ...]
 
 
 def plan(options: Options, machine: "Machine") -> "Plan":
@@ -204,7 +205,7 @@ def measure(
     The sentence about a wheel that stands in for a compiled one is said before anything else.
     What could not be compared with the saved sides `against` is refused before that.
     """
-    from tfbuild import bench, datasets, environment, host, machine
+    from tfbuild import artifact, bench, environment, host, machine, signals
     from tfbuild.bench.suite import Side
     from tfbuild.choice import choose
     from tfbuild.cli import console
@@ -222,24 +223,39 @@ def measure(
         _first(chosen.first_line, as_json=options.json)
     for note in chosen.notes:
         console.say(note)
-    with console.progress() as progress:
+    first = [chosen.first_line] if chosen.first_line else []
+    name = _name(command, chosen.choices)
+    with (
+        signals.stoppable(),
+        artifact.reserved(options.output_dir, name, ".suite.json") as path,
+        console.progress() as progress,
+    ):
         environments = [
             environment.prepare(each, installer, cpu, progress) for each in chosen.choices
         ]
-        folder = datasets.prepare(
-            asked.architectures,
-            mode=options.data.value,
-            scale=asked.scale,
-            offline=options.offline,
-            progress=progress,
-        )
-        path = options.output_dir / _file_name(command, environments)
         suite = bench.measure(
-            environments, asked, here=here, data_folder=folder, path=path, progress=progress
+            environments,
+            asked,
+            here=here,
+            data_folder=_data(asked, options, progress),
+            path=path,
+            progress=progress,
+            notes=(*first, *chosen.notes),
         )
-    first = (chosen.first_line,) if chosen.first_line else ()
     sides = tuple(Side(suite=suite, subject=each) for each in range(len(specs)))
-    return Session(sides=sides, path=path, notes=(*first, *chosen.notes))
+    return Session(sides=sides, path=path)
+
+
+def _data(asked: "Plan", options: Options, progress: "Progress") -> Path | None:
+    from tfbuild import datasets
+
+    return datasets.prepare(
+        asked.architectures,
+        mode=options.data.value,
+        scale=asked.scale,
+        offline=options.offline,
+        progress=progress,
+    )
 
 
 def _first(line: str, *, as_json: bool) -> None:
@@ -273,11 +289,10 @@ def _architectures(text: str | None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _file_name(command: str, environments: Sequence["Environment"]) -> str:
-    """Return "20261130-081502-compare-tensorflow-cpu-2.8.4-intel-tensorflow-2.8.0.suite.json"."""
+def _name(command: str, choices: Sequence["Choice"]) -> str:
+    """Return "20261130-081502-compare-tensorflow-cpu-2.8.4-intel-tensorflow-2.8.0"."""
     import re
 
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    whos = "-".join(f"{each.distribution}-{each.version}" for each in environments[:2])
-    slug = re.sub(r"[^A-Za-z0-9.+-]+", "-", f"{stamp}-{command}-{whos}")[:120]
-    return f"{slug}.suite.json"
+    whos = "-".join(f"{each.distribution}-{each.version}" for each in choices[:2])
+    return re.sub(r"[^A-Za-z0-9.+-]+", "-", f"{stamp}-{command}-{whos}")[:120]

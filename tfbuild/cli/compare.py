@@ -1,7 +1,7 @@
 """`tfbuild compare`: which TensorFlow is faster here, by how much, and how sure that is."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -87,12 +87,15 @@ def compare(  # noqa: PLR0917 - a command has as many parameters as it has optio
     )
     specs = [parse(each) for each in (baseline, *(candidates or ()))]
     comparison, path = _compare(specs, options, noise)
-    artifact.save(comparison, path)
+    # Shown before it is saved: what hours have measured shall not wait for a full disk.
     if json_:
         sys.stdout.write(artifact.to_json(comparison))
+        sys.stdout.flush()
+        artifact.save(comparison, path)
         return
     out = console.results()
     tables.compared(comparison, out)
+    artifact.save(comparison, path)
     tables.files([*map(Path, comparison.samples), path], out)
 
 
@@ -105,17 +108,14 @@ def _compare(specs: "Sequence[Spec]", options: Options, noise: float) -> tuple["
     saved = _saved(specs)
     live = [spec for spec in specs if spec.kind != "result"]
     measured: dict[int, Side] = {}
-    notes: tuple[str, ...] = ()
     samples = [spec.path for spec in specs if spec.path is not None and spec.kind == "result"]
     if live:
         session = shared.measure(live, options, command="compare", against=tuple(saved.values()))
         places = [place for place in range(len(specs)) if place not in saved]
         measured = dict(zip(places, session.sides, strict=True))
-        samples, notes = [session.path, *samples], session.notes
+        samples = [session.path, *samples]
     first, *others = (saved.get(n) or measured[n] for n in range(len(specs)))
-    comparison = compare_sides(
-        first, others, noise=noise, notes=notes, samples=[str(path) for path in samples]
-    )
+    comparison = compare_sides(first, others, noise=noise, samples=[str(path) for path in samples])
     return comparison, _beside(samples, options)
 
 
@@ -131,6 +131,7 @@ def _of_one_file(spec: "Spec", options: Options, noise: float) -> tuple["Compari
             do=f"tfbuild compare {spec.text} {'pip' if spec.text == 'compiled' else 'compiled'}",
         )
     first, *others = sides(spec.path)
+    _tell_notes([first])
     comparison = compare_sides(first, others, noise=noise, samples=[str(spec.path)])
     return comparison, _beside([spec.path], options)
 
@@ -138,11 +139,21 @@ def _of_one_file(spec: "Spec", options: Options, noise: float) -> tuple["Compari
 def _saved(specs: "Sequence[Spec]") -> "dict[int, Side]":
     from tfbuild.saved import side
 
-    return {
+    found = {
         place: side(spec.path)
         for place, spec in enumerate(specs)
         if spec.kind == "result" and spec.path is not None
     }
+    _tell_notes(found.values())
+    return found
+
+
+def _tell_notes(sides: "Iterable[Side]") -> None:
+    """Say what was said when the saved sides were measured."""
+    from tfbuild.cli import console
+
+    for note in dict.fromkeys(note for side in sides for note in side.suite.notes):
+        console.say(note)
 
 
 def _beside(samples: Sequence[Path], options: Options) -> Path:
