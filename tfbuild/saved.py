@@ -43,6 +43,11 @@ def sides(path: Path) -> tuple[Side, ...]:
 
 
 def _load(path: Path) -> Suite:
+    if path.name.endswith(".comparison.json"):
+        raise UsageError(
+            f"{path} is a comparison, not what was measured.",
+            do="Name the file with the samples, which ends in .suite.json",
+        )
     suite = artifact.load(Suite, path)
     if wrong := next(_wrong(suite), None):
         raise UsageError(f"{path} is damaged.", why=wrong)

@@ -67,6 +67,18 @@ def test_the_table_of_a_saved_session(tfbuild: Run, saved: dict[str, Path], colu
     assert "\n".join(line.rstrip() for line in table) + "\n" == golden
 
 
+def test_a_narrow_terminal_loses_no_digit(tfbuild: Run, saved: dict[str, Path]) -> None:
+    tables = []
+    for columns in ("40", "80"):
+        done = tfbuild("compare", saved["both"], env={"COLUMNS": columns})
+        assert "…" not in done.stdout
+        found = [line for line in done.stdout.splitlines() if line.startswith((*ARCHITECTURES,))]
+        tables.append([line.split() for line in found])
+    assert len(tables[0]) == 12
+    assert tables[0] == tables[1]
+    assert "…" not in tfbuild("bench", saved["pip"], env={"COLUMNS": "40"}).stdout
+
+
 def test_the_comparison_is_saved_and_is_what_json_prints(
     tfbuild: Run, saved: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -117,6 +129,7 @@ def test_bench_shows_a_saved_result(tfbuild: Run, saved: dict[str, Path]) -> Non
         (["compare", "{pip}"], 2, "alone"),
         (["compare", "{pip}", "{pip}"], 2, "very same samples"),
         (["compare", "{damaged}", "{pip}"], 2, "damaged"),
+        (["compare", "x.comparison.json"], 2, ".suite.json"),
         (["compare", "{both}", "{pip}"], 2, "holds 2 environments"),
         (["bench", "{both}"], 2, "holds 2 environments"),
         (["compare", "nothing.json", "pip"], 2, "nothing.json does not exist"),
@@ -133,6 +146,7 @@ def test_refusals(
     tfbuild: Run, saved: dict[str, Path], tmp_path: Path, words: list[str], code: int, said: str
 ) -> None:
     (tmp_path / "text.json").write_text("no")
+    (tmp_path / "x.comparison.json").write_text("{}")
     document = json.loads(saved["pip"].read_text())
     document["runs"][2]["samples"][0]["epoch_seconds"] = []
     (tmp_path / "damaged.json").write_text(json.dumps(document))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tfbuild.stats import Estimate
 
 WIDE = 96
+NARROW = 80
 STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red", Verdict.INCONCLUSIVE: "yellow"}
 YEAR_2017 = (
     "2017 columns: a K80, and 8 vCPU with the pip wheel and with a compiled one; the last column "
@@ -69,7 +70,7 @@ def compared(comparison: "Comparison", out: "Console") -> None:
         for place, table in enumerate(tables):
             if place:
                 out.print()
-            out.print(table)
+            _whole(table, out)
     out.print()
     for line in _compared_notes(comparison, letters):
         out.print(Text(line))
@@ -82,7 +83,7 @@ def measured(
     plan, count = side.suite.plan, len(side.runs)
     out.print(Text(named(side.who)))
     out.print()
-    out.print(_of_2017(times, ""))
+    _whole(_of_2017(times, ""), out)
     out.print()
     several = f"Geometric mean of {count} rounds, and their standard deviation"
     rounds = "One round" if count == 1 else several
@@ -107,6 +108,16 @@ def named(who: "Subject") -> str:
 
 def _table() -> Table:
     return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+
+
+def _whole(table: Table, out: "Console") -> None:
+    """Print a table with every digit: where the terminal is narrower, it wraps the lines."""
+    width = out.width
+    out.width = max(width, NARROW)
+    try:
+        out.print(table)
+    finally:
+        out.width = width
 
 
 def _contrast(contrast: "Contrast", letter: str, *, with_2017: bool) -> Table:
