@@ -12,6 +12,7 @@ from tfbuild import compiled, published, release
 from tfbuild.compiled import Own
 from tfbuild.errors import BenchError, HostError, NothingToDoError, TfbuildError, UsageError
 from tfbuild.host import Host
+from tfbuild.installer import UnreachableError
 from tfbuild.pythons import SUPPORTED, Python
 from tfbuild.spec import Spec
 
@@ -133,6 +134,8 @@ def _asked_versions(requirement: Requirement, here: Here) -> dict[str, str]:
     for python in here.pythons:
         try:
             versions[python.version] = here.resolve(str(requirement), python)
+        except UnreachableError:
+            raise
         except BenchError as error:
             # The answer for the newest Python is the one to show.
             refusal = refusal or error

@@ -20,7 +20,12 @@ from tfbuild.pythons import Python
 _TIMEOUT_SECONDS = 3600.0
 _FULL = re.compile(r"No space left on device|os error 28\b|os error 122\b|Disk quota exceeded")
 _DOWNLOADING = re.compile(r"^\s*(Downloading|Building|Prepared|Installed) (.+)")
+_UNREACHABLE = re.compile(r"Failed to fetch|error sending request")
 _LAST_LINES = 12
+
+
+class UnreachableError(BenchError):
+    """The index does not answer, so asking it again for another Python is of no use."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +167,8 @@ def _cannot_install(what: str, where: str, said: str) -> BenchError | SaveError:
             why=_last(said),
             do="Free some space; nothing half-made was left. `uv cache clean` frees uv's part.",
         )
-    return BenchError(
+    kind = UnreachableError if _UNREACHABLE.search(said) else BenchError
+    return kind(
         f"{what} cannot be installed for {where}.",
         why=_last(said),
         do="Name a version and a Python that have a wheel, or another index with --pip-index.",

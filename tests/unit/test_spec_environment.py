@@ -15,6 +15,7 @@ from tfbuild.choice import Choice, choose
 from tfbuild.environment import Installer
 from tfbuild.errors import BenchError, HostError, SaveError, TfbuildError, WheelError
 from tfbuild.progress import Silent
+from tfbuild.pythons import Python
 
 OFFLINE = Installer(offline=True)
 MODULE = """
@@ -256,3 +257,21 @@ def test_a_password_in_the_index_stays_out_of_arguments_and_words() -> None:
 )
 def test_limits_that_wheels_forgot(tensorflow_version: str, limits: tuple[str, ...]) -> None:
     assert constraints.of(tensorflow_version) == limits
+
+
+def test_an_index_that_does_not_answer_is_asked_for_one_python_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    dead = Installer(index="http://127.0.0.1:9/simple")
+    asked: list[str] = []
+
+    def resolve(requirement: str, python: Python) -> str:
+        asked.append(python.version)
+        return dead.resolve(requirement, python)
+
+    pythons = tuple(Python(path=Path(sys.executable), full=f"3.{n}.1") for n in (12, 11, 10))
+    at = replace(environment.here(HOST, tmp_path, dead), pythons=pythons, resolve=resolve)
+    with pytest.raises(BenchError, match="cannot be installed"):
+        choose([spec.parse("my-tensorflow<3")], at)
+    assert asked == ["3.12"]
