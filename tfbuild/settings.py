@@ -42,7 +42,7 @@ def find(start: Path) -> Settings:
     """Read the nearest `[tool.tfbuild]` at or above `start`.
 
     Raises:
-        UsageError: that file is not TOML.
+        UsageError: that file cannot be read or is not TOML, or what it holds there is no table.
     """
     for folder in (start, *start.parents):
         path = folder / "pyproject.toml"
@@ -51,9 +51,17 @@ def find(start: Path) -> Settings:
         import tomllib
 
         try:
-            table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("tfbuild")
+            tool = tomllib.loads(path.read_text(encoding="utf-8")).get("tool")
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"{path} is not valid TOML.", why=str(error)) from error
+        except OSError as error:
+            raise UsageError(f"Cannot read {path}.", why=error.strerror or str(error)) from error
+        table = tool.get("tfbuild") if isinstance(tool, dict) else None
+        if table is not None and not isinstance(table, dict):
+            raise UsageError(
+                f"{path}: tool.tfbuild is not a table.",
+                do='Example: [tool.tfbuild]\nengine = "podman"',
+            )
         if table is not None:
             return Settings(path=path, values=table)
     return Settings(path=None, values={})

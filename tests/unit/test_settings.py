@@ -74,3 +74,25 @@ def test_a_user_without_a_home_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "XDG_CACHE_HOME" in caught.value.do
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
     assert settings.cache_folder("logs") == Path("/somewhere/tfbuild/logs")
+
+
+def test_what_is_no_table_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not a table"):
+        settings.find(project(tmp_path, "[tool]\ntfbuild = 3\n"))
+
+
+def test_a_tool_that_is_no_table_holds_no_settings(tmp_path: Path) -> None:
+    assert settings.find(project(tmp_path, "tool = 3\n")).values == {}
+
+
+def test_a_file_that_cannot_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project(tmp_path, "[tool.tfbuild]\n")
+
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(UsageError, match="Cannot read"):
+        settings.find(path)
