@@ -107,6 +107,17 @@ def test_several_candidates_have_a_table_each(tfbuild: Run, saved: dict[str, Pat
     assert "\nC  tensorflow-cpu" in done.stdout
 
 
+def test_comparisons_of_many_results_keep_a_file_each(
+    tfbuild: Run, saved: dict[str, Path], tmp_path: Path
+) -> None:
+    one, *others = (tmp_path / f"{letter * 100}.suite.json" for letter in "abc")
+    shutil.copy(saved["pip"], one)
+    for each in others:
+        shutil.copy(saved["other"], each)
+        assert tfbuild("compare", one, each, "-o", "out").returncode == 0
+    assert len(list((tmp_path / "out").iterdir())) == 2
+
+
 def test_noise_moves_the_verdict(tfbuild: Run, saved: dict[str, Path]) -> None:
     loose = json.loads(tfbuild("compare", saved["both"], "--noise", "0.3", "--json").stdout)
     verdicts = {row["architecture"]: row["verdict"] for row in loose["contrasts"][0]["rows"]}

@@ -1,5 +1,6 @@
 """`tfbuild compare`: which TensorFlow is faster here, by how much, and how sure that is."""
 
+import hashlib
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from tfbuild.bench.suite import Side
     from tfbuild.compare import Comparison
     from tfbuild.spec import Spec
+
+_LONGEST = 150
+"""Letters of a file's name before its suffix; file systems take 255 bytes."""
 
 
 def register(app: typer.Typer) -> None:
@@ -159,4 +163,8 @@ def _tell_notes(sides: "Iterable[Side]") -> None:
 def _beside(samples: Sequence[Path], options: Options) -> Path:
     """Return where the comparison of these samples goes."""
     stem = "-".join(path.name.removesuffix(".json").removesuffix(".suite") for path in samples)
-    return options.output_dir / f"{stem[:150]}.comparison.json"
+    if len(stem) > _LONGEST:
+        # Cut off, several candidates would share a name.
+        digest = hashlib.sha256(stem.encode()).hexdigest()[:8]
+        stem = f"{stem[: _LONGEST - 9]}-{digest}"
+    return options.output_dir / f"{stem}.comparison.json"
