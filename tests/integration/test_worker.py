@@ -41,13 +41,15 @@ sys.path.insert(0, sys.argv[1])
 from suite import training
 from suite.data import Source
 from suite.models import MODELS
-steps = {"mnist_mlp": 60, "mnist_cnn": 10, "cifar10_cnn": 60, "imdb_fasttext": 6,
-         "imdb_bidirectional_lstm": 40, "lstm_text_generation": 40}
+shapes = {"mnist_mlp": (20, 3), "mnist_cnn": (5, 3), "cifar10_cnn": (30, 4),
+          "imdb_fasttext": (3, 3), "imdb_bidirectional_lstm": (14, 3), "lstm_text_generation": (14, 3)}
 losses = {}
 for name, module in MODELS.items():
-    module.WORKLOAD = dataclasses.replace(module.WORKLOAD, quick_steps=steps[name])
-    sample = training.train(name, "quick", Source(mode="generated", seed=4))
-    losses[name] = [sample["first_loss"], sample["losses"][-1]]
+    steps, epochs = shapes[name]
+    module.WORKLOAD = dataclasses.replace(
+        module.WORKLOAD, train=steps * module.WORKLOAD.batch, validation=64, epochs=epochs)
+    sample = training.train(name, "full", Source(mode="generated", seed=4))
+    losses[name] = [sample["losses"][0], sample["losses"][-1]]
 print("LOSSES" + json.dumps(losses))
 """
 LOADERS = """

@@ -36,13 +36,19 @@ class Round:
 
 
 def schedule(plan: Plan, subjects: int) -> Iterator[Round]:
-    """Yield the rounds in their random orders; the plan's seed decides them all."""
+    """Yield the rounds in their random orders; the plan's seed decides them all.
+
+    Every second round turns the order of environments around: what comes first in a round has no
+    advantage over the session.
+    """
     rng = random.Random(plan.seed)  # noqa: S311 - an order to repeat, not a secret
+    order: tuple[int, ...] = ()
     for number in range(plan.rounds):
+        order = order[::-1] if number % 2 else tuple(rng.sample(range(subjects), subjects))
         yield Round(
             number=number,
             seed=plan.seed + number,
-            subjects=tuple(rng.sample(range(subjects), subjects)),
+            subjects=order,
             architectures=tuple(rng.sample(plan.architectures, len(plan.architectures))),
         )
 
