@@ -42,7 +42,8 @@ from suite import training
 from suite.data import Source
 from suite.models import MODELS
 shapes = {"mnist_mlp": (20, 3), "mnist_cnn": (5, 3), "cifar10_cnn": (30, 4),
-          "imdb_fasttext": (3, 3), "imdb_bidirectional_lstm": (14, 3), "lstm_text_generation": (14, 3)}
+          "imdb_fasttext": (3, 3), "imdb_bidirectional_lstm": (14, 3),
+          "lstm_text_generation": (14, 3)}
 losses = {}
 for name, module in MODELS.items():
     steps, epochs = shapes[name]
