@@ -403,3 +403,24 @@ def test_real_wheels_compare(tfbuild: Run) -> None:
     assert all(name in done.stdout for name in ARCHITECTURES)
     assert "TensorFlow 2.8.4 against 2.8.0" in done.stdout
     assert "other losses" not in done.stdout  # both wheels compute the same
+
+
+@pytest.mark.tensorflow
+def test_the_wheel_for_avx512_is_faster_in_convolutions_or_refused_before_a_download(
+    tfbuild: Run,
+) -> None:
+    """The kernel says what this CPU has; on one with AVX-512 the speedup must be found."""
+    need(pyenv_python("3.10"), "no Python 3.10 here")
+    words = ["compare", "tensorflow-cpu==2.8.4", "intel-tensorflow-avx512==2.8.0"]
+    flags = Path("/proc/cpuinfo").read_text().split()
+    if not {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= set(flags):
+        done = tfbuild(*words)
+        assert done.returncode == 4
+        assert "lacks avx512" in done.stderr
+        assert "Downloading" not in done.stderr
+        return
+    convolutions = ("mnist_cnn", "cifar10_cnn")
+    more = ["--rounds", "4", "--architectures", ",".join(convolutions), "--json"]
+    found = artifact.from_json(Comparison, tfbuild(*words, *more, timeout=3000).stdout)
+    verdicts = {row.architecture: row.verdict for row in found.contrasts[0].rows}
+    assert verdicts == dict.fromkeys(convolutions, "faster")
