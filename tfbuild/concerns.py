@@ -28,6 +28,7 @@ class Kind(StrEnum):
     OTHER_TENSORFLOW = "other TensorFlow"
     OTHER_ONEDNN = "other oneDNN"
     OTHER_LOSSES = "other losses"
+    NO_LOSS = "no finite loss"
     UNFINISHED = "unfinished"
 
 
@@ -45,6 +46,7 @@ def about(baseline: Side, candidate: Side, *, is_paired: bool) -> Iterator[Conce
     yield from _about_sessions(baseline, candidate, is_paired=is_paired)
     yield from _about_end(baseline, candidate)
     yield from _about_load(baseline, candidate)
+    yield from _about_losses(baseline, candidate)
     yield from _about_sameness(baseline, candidate)
 
 
@@ -52,6 +54,7 @@ def about_one(side: Side) -> Iterator[Concern]:
     """Yield what is to be said of one environment's times alone."""
     yield from _about_end(side)
     yield from _about_load(side)
+    yield from _about_losses(side)
 
 
 def _about_sessions(baseline: Side, candidate: Side, *, is_paired: bool) -> Iterator[Concern]:
@@ -111,6 +114,23 @@ def _about_load(*sides: Side) -> Iterator[Concern]:
             kind=Kind.BUSY_MACHINE,
             what=f"Other programs used {share:.0%} of the CPUs meanwhile.",
             do="Repeat on a quiet machine; rounds cancel slow drift, not a fight for the cores.",
+        )
+
+
+def _about_losses(*sides: Side) -> Iterator[Concern]:
+    spoilt = {
+        sample.architecture
+        for side in sides
+        for run in side.runs
+        for sample in run.samples
+        if None in {sample.first_loss, *sample.losses}
+    }
+    if spoilt:
+        yield Concern(
+            kind=Kind.NO_LOSS,
+            what=f"The loss was no finite number in {', '.join(sorted(spoilt))}.",
+            do="Training went wrong there, and its time says nothing. Try another --seed, or look at "
+            "one architecture with --architectures.",
         )
 
 

@@ -248,6 +248,20 @@ def test_a_loss_that_is_no_number_is_not_the_same_as_one_that_is() -> None:
     bad = tuple(replace(each, first_loss=None) for each in one.runs[1].samples)
     spoilt = replace(one, runs=(one.runs[0], replace(one.runs[1], samples=bad), *one.runs[2:]))
     assert Kind.OTHER_LOSSES in kinds(versus(spoilt))
+    assert Kind.NO_LOSS in kinds(versus(spoilt))
+
+
+def test_a_loss_that_is_no_number_on_both_sides_is_told() -> None:
+    one = suite(flat)
+    assert Kind.NO_LOSS not in kinds(versus(one))
+    name = one.runs[0].samples[0].architecture
+    runs = [
+        replace(run, samples=(replace(run.samples[0], losses=(None,)), *run.samples[1:]))
+        for run in one.runs
+    ]
+    found = versus(replace(one, runs=tuple(runs)))
+    assert kinds(found) == {Kind.NO_LOSS}
+    assert name in found.concerns[0].what
 
 
 def test_other_data_is_said() -> None:
