@@ -129,7 +129,7 @@ def _about_losses(*sides: Side) -> Iterator[Concern]:
         yield Concern(
             kind=Kind.NO_LOSS,
             what=f"The loss was no finite number in {', '.join(sorted(spoilt))}.",
-            do="Training went wrong there, and its time says nothing. Try another --seed, or look at "
+            do="Training went wrong there; its time says nothing. Try another --seed, or look at "
             "one architecture with --architectures.",
         )
 
