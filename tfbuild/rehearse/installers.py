@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfbuild import process
+from tfbuild import process, pythons
 from tfbuild.errors import PublishError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def pip(receipt: "Receipt", python: str, place: Path) -> str:
 
     Returns what was installed. Raises PublishError.
     """
-    interpreter = find_python(python)
+    interpreter = _interpreter(python)
     options = ["--no-deps", "--require-hashes", "--index-url", receipt.simple_url]
     options += ["--no-cache-dir", "--disable-pip-version-check", "--quiet"]
     if interpreter is None:
@@ -33,7 +33,7 @@ def pip(receipt: "Receipt", python: str, place: Path) -> str:
 
 def uv(receipt: "Receipt", python: str, place: Path) -> str:
     """Install with uv; otherwise as `pip`."""
-    interpreter = find_python(python)
+    interpreter = _interpreter(python)
     options = ["--no-deps", "--require-hashes", "--default-index", receipt.simple_url]
     options += ["--no-cache", "--quiet"]
     if interpreter is None:
@@ -54,17 +54,15 @@ def uv(receipt: "Receipt", python: str, place: Path) -> str:
     return _told(interpreter, python)
 
 
-def find_python(version: str) -> Path | None:
-    """Return an interpreter of that minor version on this machine, None without one."""
-    words = [*_uv(), "python", "find", "--no-project", "--no-python-downloads", version]
-    done = process.run(words, timeout=_SECONDS, check=False)
-    return Path(done.stdout.strip()) if done.ok and done.stdout.strip() else None
-
-
 def environment_python(place: Path) -> Path | None:
     """Return the interpreter of an installed environment, None for a mere folder."""
     path = place / "bin/python"
     return path if path.exists() else None
+
+
+def _interpreter(version: str) -> Path | None:
+    found = pythons.first(version)
+    return None if found is None else found.path
 
 
 def _uv() -> list[str]:
