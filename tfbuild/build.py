@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from tfbuild import __version__, artifact, settings, signals
-from tfbuild.engine.base import Engine, Facts
+from tfbuild.engine.base import NO_SETUP, Engine, Facts, Setup
 from tfbuild.engine.watch import Watch, failure
 from tfbuild.errors import BuildError, SaveError, UsageError
 from tfbuild.progress import Progress, Silent
@@ -36,6 +36,7 @@ def build(
     output_dir: Path,
     progress: Progress = _SILENT,
     *,
+    setup: Setup = NO_SETUP,
     replace_other: bool = False,
 ) -> BuiltWheel:
     """Compile the recipe and put the wheel, with its record, into `output_dir`.
@@ -57,10 +58,10 @@ def build(
     log = log_path(recipe)
     with signals.stoppable(), _workspace(output_dir) as work, Watch(log, progress) as run:
         progress.phase(TOOLCHAIN)
-        toolchain = engine.prepare(recipe, run.line)
+        toolchain = engine.prepare(recipe, run.line, setup)
         progress.phase(COMPILING)
         start = time.monotonic()
-        end = engine.compile(recipe, toolchain, work / "out", run.line)
+        end = engine.compile(recipe, toolchain, work / "out", run.line, setup)
         seconds = time.monotonic() - start
         if end.code != 0:
             raise failure(end, run, facts)

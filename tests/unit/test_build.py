@@ -12,7 +12,7 @@ import pytest
 
 from tests.wheels import make_wheel
 from tfbuild import artifact, build, recipe, target
-from tfbuild.engine.base import Exit, Facts, OnLine
+from tfbuild.engine.base import NO_SETUP, Exit, Facts, OnLine, Setup
 from tfbuild.errors import BuildError, EngineError, SaveError, UsageError
 from tfbuild.recipe import Options, Recipe
 from tfbuild.record import Actions, BuiltWheel, record_path
@@ -48,10 +48,17 @@ class Scripted:
             name="docker", version="20.10", architecture=self.architecture, cpus=8, memory=8 << 30
         )
 
-    def prepare(self, recipe: Recipe, on_line: OnLine) -> str:
+    def prepare(self, recipe: Recipe, on_line: OnLine, setup: Setup = NO_SETUP) -> str:
         return "sha256:image"
 
-    def compile(self, recipe: Recipe, toolchain: str | None, out: Path, on_line: OnLine) -> Exit:
+    def compile(
+        self,
+        recipe: Recipe,
+        toolchain: str | None,
+        out: Path,
+        on_line: OnLine,
+        setup: Setup = NO_SETUP,
+    ) -> Exit:
         self.compiled += 1
         for line in self.lines:
             on_line(line)
@@ -99,7 +106,7 @@ def test_the_log_holds_everything(tmp_path: Path) -> None:
 
 def test_a_second_build_of_the_recipe_is_refused_and_the_firsts_log_stays(tmp_path: Path) -> None:
     class Nested(Scripted):
-        def prepare(self, recipe: Recipe, on_line: OnLine) -> str:
+        def prepare(self, recipe: Recipe, on_line: OnLine, setup: Setup = NO_SETUP) -> str:
             on_line("of the first")
             with pytest.raises(EngineError, match="being compiled already"):
                 build.build(RECIPE, Scripted(), tmp_path / "other")

@@ -59,7 +59,9 @@ class Recording:
         self.calls.append("create")
         return "new"
 
-    def put(self, container: str, folder: str, files: Mapping[str, bytes]) -> None:
+    def put(
+        self, container: str, folder: str, files: Mapping[str, bytes], *, mode: int = 0o755
+    ) -> None:
         self.calls.append(f"put {folder} {sorted(files)}")
 
     def run(self, container: str, on_line: OnLine) -> Exit:
@@ -100,6 +102,7 @@ def test_the_whole_compile(tmp_path: Path) -> None:
     assert client.calls == [
         "create",
         "put /tfbuild ['build.sh', 'tfbuild.bazelrc']",
+        "put /tfbuild/setup ['run.bazelrc']",
         "run",
         "get /out",
         "remove new",

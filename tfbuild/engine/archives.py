@@ -9,8 +9,6 @@ from typing import IO, cast
 
 from tfbuild.errors import EngineError
 
-_EXECUTABLE = 0o755
-
 
 def pack(folder: Path, file: IO[bytes]) -> None:
     """Write the folder's content as a tar stream, names relative to it, owned by root."""
@@ -21,14 +19,14 @@ def pack(folder: Path, file: IO[bytes]) -> None:
             )
 
 
-def packed(files: Mapping[str, bytes]) -> bytes:
-    """Return a tar archive of the files, readable and executable for all."""
+def packed(files: Mapping[str, bytes], *, folder: str = "", mode: int = 0o755) -> bytes:
+    """Return a tar archive of the files in a folder, owned by root."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, data in files.items():
-            entry = tarfile.TarInfo(name)
+            entry = tarfile.TarInfo(f"{folder}/{name}" if folder else name)
             entry.size = len(data)
-            entry.mode = _EXECUTABLE
+            entry.mode = mode
             archive.addfile(entry, io.BytesIO(data))
     return buffer.getvalue()
 

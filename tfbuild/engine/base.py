@@ -1,7 +1,7 @@
 """What a place that compiles can do: Docker, Podman, or this machine itself."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,6 +10,43 @@ if TYPE_CHECKING:
 
 OnLine = Callable[[str], None]
 """Receives each line of output as it comes."""
+RC = "run.bazelrc"
+"""Name of the file, among a run's own, that Bazel reads last."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """How one run reaches the world: network, caches, proxies, certificates.
+
+    Nothing here changes what the wheel holds, so nothing of it is in the recipe's digest, and
+    nothing of it enters an image: it may hold secrets.
+    """
+
+    network: bool = True
+    """False: the compile has none."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the toolchain's steps and of the compile, like those that name proxies."""
+    rc: str = ""
+    """Bazel's options, a line each ("build --remote_cache=..."); {setup} is the files' folder."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Keys, certificates: only root in the container, or the user locally, may read them."""
+
+    def placed(self, folder: str) -> dict[str, bytes]:
+        """Return every file of the run, `RC` among them, as it has to be in that folder."""
+        return {**self.files, RC: self.rc.replace("{setup}", folder).encode()}
+
+
+NO_SETUP = Setup()
+
+
+def joined(*setups: Setup) -> Setup:
+    """Return one setup that has what each of several has; of two values the later counts."""
+    return Setup(
+        network=all(setup.network for setup in setups),
+        environment={key: text for setup in setups for key, text in setup.environment.items()},
+        rc="".join(setup.rc for setup in setups),
+        files={name: data for setup in setups for name, data in setup.files.items()},
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +85,21 @@ class Engine(Protocol):
     def facts(self) -> Facts:
         """Ask the engine what it is. Raises EngineError when it does not answer."""
 
-    def prepare(self, recipe: "Recipe", on_line: OnLine) -> str | None:
+    def prepare(self, recipe: "Recipe", on_line: OnLine, setup: Setup = NO_SETUP) -> str | None:
         """Make the toolchain, or find it made; return the image's ID, None without an image.
 
         Raises:
             EngineError: it cannot be made; names the outside source that did not answer.
         """
 
-    def compile(self, recipe: "Recipe", toolchain: str | None, out: Path, on_line: OnLine) -> Exit:
+    def compile(
+        self,
+        recipe: "Recipe",
+        toolchain: str | None,
+        out: Path,
+        on_line: OnLine,
+        setup: Setup = NO_SETUP,
+    ) -> Exit:
         """Run the recipe's build script and copy what it leaves into the folder `out`.
 
         An interrupt stops what was started and leaves the caches. Nothing is copied when the

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tfbuild import signals
 from tfbuild.engine import trouble
-from tfbuild.engine.base import Exit, Facts, OnLine
+from tfbuild.engine.base import NO_SETUP, Exit, Facts, OnLine, Setup
 from tfbuild.errors import EngineError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ LABEL_OWNER = "tfbuild.owner"
 _SCRIPT = "build.sh"
 _SCRIPT_FILES = (_SCRIPT, "tfbuild.bazelrc")
 _SHORT = 16
+SETUP_FOLDER = "/tfbuild/setup"
 CACHES = ("tfbuild-cache-<toolchain image>", "tfbuild-downloads")
 """The cache volumes, as they are told to a user."""
 
@@ -41,6 +42,9 @@ class Plan:
     volumes: Mapping[str, str] = field(default_factory=dict)
     """Volume's name -> place in the container."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    network: bool = True
+    """False: none but loopback."""
 
 
 class Client(Protocol):
@@ -70,8 +74,10 @@ class Client(Protocol):
     def create(self, plan: Plan) -> str:
         """Make a container and the volumes that it needs; return its ID."""
 
-    def put(self, container: str, folder: str, files: Mapping[str, bytes]) -> None:
-        """Copy files into a folder of a container that has not started yet."""
+    def put(
+        self, container: str, folder: str, files: Mapping[str, bytes], *, mode: int = 0o755
+    ) -> None:
+        """Copy files into a folder, made if need be, of a container that has not started yet."""
 
     def run(self, container: str, on_line: OnLine) -> Exit:
         """Start the container, hand over its output, wait for its end."""
@@ -98,8 +104,9 @@ class ContainerEngine:
         """Ask the engine what it is. Raises EngineError."""
         return self.client.facts()
 
-    def prepare(self, recipe: "Recipe", on_line: OnLine) -> str:
+    def prepare(self, recipe: "Recipe", on_line: OnLine, setup: Setup = NO_SETUP) -> str:
         """Return the ID of the toolchain image; build it if this recipe's is not there."""
+        del setup
         tag = image_tag(recipe)
         there = self.client.image(tag)
         if there is not None:
@@ -122,7 +129,14 @@ class ContainerEngine:
             raise trouble.image_error(self.name, list(lines), recipe.base_image)
         return image
 
-    def compile(self, recipe: "Recipe", toolchain: str | None, out: Path, on_line: OnLine) -> Exit:
+    def compile(
+        self,
+        recipe: "Recipe",
+        toolchain: str | None,
+        out: Path,
+        on_line: OnLine,
+        setup: Setup = NO_SETUP,
+    ) -> Exit:
         """Run the build script in a container of the toolchain image."""
         if toolchain is None:
             raise ValueError("prepare() comes first")
@@ -132,11 +146,14 @@ class ContainerEngine:
             command=("bash", f"/tfbuild/{_SCRIPT}"),
             volumes=volumes(toolchain),
             labels={LABEL_RECIPE: recipe.digest, LABEL_OWNER: owner()},
+            environment=setup.environment,
+            network=setup.network,
         )
         files = {name: recipe.files[name] for name in _SCRIPT_FILES}
         container = self.client.create(plan)
         try:
             self.client.put(container, "/tfbuild", files)
+            self.client.put(container, SETUP_FOLDER, setup.placed(SETUP_FOLDER), mode=0o600)
             end = self.client.run(container, on_line)
             if end.code == 0:
                 out.mkdir(parents=True, exist_ok=True)

@@ -100,20 +100,26 @@ class DockerClient:
             binds={name: {"bind": place, "mode": "rw"} for name, place in plan.volumes.items()},
             # Some log drivers that a daemon may have as its default cannot be read back.
             log_config=LogConfig(type=LogConfig.types.JSON),
+            network_mode=None if plan.network else "none",
         )
         made = _guard(
             self._api.create_container,
             plan.image,
             command=list(plan.command),
             labels=dict(plan.labels),
+            environment=dict(plan.environment),
             host_config=host,
             use_config_proxy=True,
         )
         return str(made["Id"])
 
-    def put(self, container: str, folder: str, files: Mapping[str, bytes]) -> None:
-        """Copy files into a folder of the container."""
-        _guard(self._api.put_archive, container, folder, archives.packed(files))
+    def put(
+        self, container: str, folder: str, files: Mapping[str, bytes], *, mode: int = 0o755
+    ) -> None:
+        """Copy files into a folder of the container; it is made if need be."""
+        # The daemon unpacks into folders that exist only; the root always does.
+        packed = archives.packed(files, folder=folder.strip("/"), mode=mode)
+        _guard(self._api.put_archive, container, "/", packed)
 
     def run(self, container: str, on_line: OnLine) -> Exit:
         """Start the container, hand over its output, wait for its end."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tfbuild import process, settings
 from tfbuild.engine import tools
-from tfbuild.engine.base import Exit, Facts, OnLine
+from tfbuild.engine.base import NO_SETUP, Exit, Facts, OnLine, Setup
 from tfbuild.errors import EngineError, SaveError
 
 if TYPE_CHECKING:
@@ -44,8 +44,9 @@ class LocalEngine:
             memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         )
 
-    def prepare(self, recipe: "Recipe", on_line: OnLine) -> None:
+    def prepare(self, recipe: "Recipe", on_line: OnLine, setup: Setup = NO_SETUP) -> None:
         """Check the tools that the recipe needs; make its Python, unpack or fetch its source."""
+        del setup
         tools.check(recipe)
         source, python = self._source(recipe), self._python(recipe)
         try:
@@ -64,15 +65,27 @@ class LocalEngine:
                 do="Free some space there, or move the cache with XDG_CACHE_HOME.",
             ) from error
 
-    def compile(self, recipe: "Recipe", toolchain: str | None, out: Path, on_line: OnLine) -> Exit:
+    def compile(
+        self,
+        recipe: "Recipe",
+        toolchain: str | None,
+        out: Path,
+        on_line: OnLine,
+        setup: Setup = NO_SETUP,
+    ) -> Exit:
         """Run the build script with its places below the user's cache."""
         del toolchain
         with tempfile.TemporaryDirectory(prefix="tfbuild-") as name:
             context = Path(name)
             for file in ("build.sh", "tfbuild.bazelrc"):
                 (context / file).write_bytes(recipe.files[file])
+            own = context / "setup"
+            own.mkdir(mode=0o700)
+            for file, data in setup.placed(str(own)).items():
+                (own / file).write_bytes(data)
             inherited = {key: text for key, text in os.environ.items() if key not in _DECIDED}
-            environment = {**inherited, **self._places(recipe, context, out)}
+            places = {**self._places(recipe, context, out), "TFBUILD_SETUP": str(own)}
+            environment = {**inherited, **setup.environment, **places}
             try:
                 done = process.stream(
                     ["bash", context / "build.sh"], on_line, env=environment, check=False

@@ -1,6 +1,7 @@
 """Podman, through its command. It needs no daemon and no root."""
 
 import json
+import os
 import re
 import resource
 import shutil
@@ -95,16 +96,32 @@ class PodmanClient:
             words += ["--volume", f"{name}:{place}"]
         for key, value in plan.labels.items():
             words += ["--label", f"{key}={value}"]
-        return self._call("create", *self._ulimits(), *words, plan.image, *plan.command).strip()
+        for key in plan.environment:
+            # The value comes from podman's own environment: an argument list is public.
+            words += ["--env", key]
+        if not plan.network:
+            words += ["--network", "none"]
+        return self._call(
+            "create",
+            *self._ulimits(),
+            *words,
+            plan.image,
+            *plan.command,
+            environment=plan.environment,
+        ).strip()
 
-    def put(self, container: str, folder: str, files: Mapping[str, bytes]) -> None:
-        """Copy files into a folder of the container."""
+    def put(
+        self, container: str, folder: str, files: Mapping[str, bytes], *, mode: int = 0o755
+    ) -> None:
+        """Copy files into a folder of the container; it is made if need be."""
         with tempfile.TemporaryDirectory(prefix="tfbuild-") as name:
             for file, data in files.items():
                 path = Path(name) / file
+                path.touch(mode=mode)
                 path.write_bytes(data)
-                path.chmod(0o755)
-                self._call("cp", str(path), f"{container}:{folder}/{file}")
+                path.chmod(mode)
+            # With the dot it is the content that is copied, and a missing folder is made.
+            self._call("cp", f"{name}/.", f"{container}:{folder}")
 
     def run(self, container: str, on_line: OnLine) -> Exit:
         """Start the container, hand over its output, wait for its end."""
@@ -169,14 +186,27 @@ class PodmanClient:
             for word in ("--ulimit", f"{name}={value}:{value}")
         ]
 
-    def _try(self, *words: str, timeout: float | None = None) -> process.Completed:
+    def _try(
+        self,
+        *words: str,
+        timeout: float | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> process.Completed:
+        env = {**os.environ, **environment} if environment else None
         try:
-            return process.run(["podman", *self._global, *words], timeout=timeout, check=False)
+            return process.run(
+                ["podman", *self._global, *words], timeout=timeout, env=env, check=False
+            )
         except process.ProcessError as error:
             raise EngineError("podman does not answer.", why=str(error)) from error
 
-    def _call(self, *words: str, timeout: float | None = None) -> str:
-        done = self._try(*words, timeout=timeout)
+    def _call(
+        self,
+        *words: str,
+        timeout: float | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
+        done = self._try(*words, timeout=timeout, environment=environment)
         if not done.ok:
             raise EngineError(f"podman {words[0]} failed.", why=done.stderr.strip())
         return done.stdout

@@ -9,6 +9,7 @@ set -euo pipefail
 : "${TFBUILD_OUTPUT_BASE:=/tfbuild/output_base}"
 : "${TFBUILD_OUT:=/out}"
 : "${TFBUILD_BAZELRC:=/tfbuild/tfbuild.bazelrc}"
+: "${TFBUILD_SETUP:=/tfbuild/setup}"
 : "${TFBUILD_BAZEL:=bazel}"
 : "${TFBUILD_PYTHON:=python3.13}"
 : "${TFBUILD_JOBS:=}"
@@ -46,6 +47,8 @@ option_of_bazel() { # oldest and newest major version that know it, option
 # What the user has in /etc or at home must not change the wheel.
 startup=(--nosystem_rc --nohome_rc --bazelrc="$TFBUILD_BAZELRC"
     --output_base="$TFBUILD_OUTPUT_BASE" --max_idle_secs=60)
+# What belongs to this run and not to the recipe: remote caches, mirrors, keys.
+if [[ -s $TFBUILD_SETUP/run.bazelrc ]]; then startup+=(--bazelrc="$TFBUILD_SETUP/run.bazelrc"); fi
 options=(
     --disk_cache="$TFBUILD_CACHE/disk"
     --repository_cache="$TFBUILD_CACHE/repository"
