@@ -11,9 +11,16 @@ import pytest
 from tests.conftest import need
 
 CERTIFICATES = Path("/usr/local/share/ca-certificates")
+# With what toolchain.sh would install: each test's own toolchain image is then made in seconds.
+# tests/engine/test_toolchain_image.py starts from the bare image.
 CONTAINERFILE = """\
 FROM {base}
-COPY *.crt /usr/local/share/ca-certificates/
+RUN apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y \\
+    --no-install-recommends ca-certificates curl git patchelf rsync unzip xxd xz-utils zip \\
+    g++ gcc libc6-dev bazel-bootstrap python3.11 python3.11-dev python3.11-venv && \\
+    rm -rf /var/lib/apt/lists/*
+COPY . /usr/local/share/ca-certificates/
+RUN update-ca-certificates
 ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt
 """
 
@@ -27,19 +34,17 @@ def answers(engine: str) -> bool:
 
 @pytest.fixture(scope="session")
 def docker_base(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Debian image that trusts whom this machine trusts (a proxy's own authority, too)."""
+    """A Debian image with packages, that trusts whom this machine trusts (a proxy's authority)."""
     need(answers("docker"), "docker does not answer")
     base = os.environ.get("TFBUILD_TEST_BASE_IMAGE", "tfbuild-test/debian:bookworm")
     there = subprocess.run(["docker", "image", "inspect", base], capture_output=True, check=False)
     need(there.returncode == 0, f"docker has no image {base}")
-    certificates = sorted(CERTIFICATES.glob("*.crt"))
-    if not certificates:
-        return base
     context = tmp_path_factory.mktemp("base")
-    for path in certificates:
+    for path in sorted(CERTIFICATES.glob("*.crt")):
         shutil.copy(path, context)
+    (context / ".dockerignore").write_text("Dockerfile\n.dockerignore\n")
     (context / "Dockerfile").write_text(CONTAINERFILE.format(base=base))
-    tag = "tfbuild-test/with-certificates:latest"
+    tag = "tfbuild-test/prepared:latest"
     subprocess.run(["docker", "build", "-q", "-t", tag, context], check=True, capture_output=True)
     return tag
 
