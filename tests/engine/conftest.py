@@ -33,17 +33,23 @@ def answers(engine: str) -> bool:
 
 
 @pytest.fixture(scope="session")
-def docker_base(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Debian image with packages, that trusts whom this machine trusts (a proxy's authority)."""
+def bare_base() -> str:
+    """A Debian image with nothing added."""
     need(answers("docker"), "docker does not answer")
     base = os.environ.get("TFBUILD_TEST_BASE_IMAGE", "tfbuild-test/debian:bookworm")
     there = subprocess.run(["docker", "image", "inspect", base], capture_output=True, check=False)
     need(there.returncode == 0, f"docker has no image {base}")
+    return base
+
+
+@pytest.fixture(scope="session")
+def docker_base(bare_base: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Debian image with packages, that trusts whom this machine trusts (a proxy's authority)."""
     context = tmp_path_factory.mktemp("base")
     for path in sorted(CERTIFICATES.glob("*.crt")):
         shutil.copy(path, context)
     (context / ".dockerignore").write_text("Dockerfile\n.dockerignore\n")
-    (context / "Dockerfile").write_text(CONTAINERFILE.format(base=base))
+    (context / "Dockerfile").write_text(CONTAINERFILE.format(base=bare_base))
     tag = "tfbuild-test/prepared:latest"
     subprocess.run(["docker", "build", "-q", "-t", tag, context], check=True, capture_output=True)
     return tag

@@ -137,14 +137,14 @@ def test_resumes(
 def test_mirror_that_refuses(
     tfbuild: "Callable[..., subprocess.CompletedProcess[str]]",
     workspace: Path,
-    docker_base: str,
+    bare_base: str,
     cache_home: Path,
     tmp_path: Path,
 ) -> None:
     done = tfbuild(
         *("wheel", "--engine", "docker", "--target", "haswell"),
         *("--tensorflow", "2.15.1", "--python", "3.11", "--compiler", "system"),
-        *("--bazel", "apt", "--source", workspace, "--base-image", docker_base),
+        *("--bazel", "apt", "--source", workspace, "--base-image", bare_base),
         *("--apt-mirror", "http://127.0.0.1:9/debian"),
         env={"XDG_CACHE_HOME": str(cache_home)},
     )
