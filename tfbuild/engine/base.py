@@ -61,6 +61,12 @@ class Facts:
     cpus: int
     memory: int
     """Bytes."""
+    rootless: bool = False
+    """The engine runs without root: what is root in a container is its user outside."""
+    storage: str = ""
+    """Folder of images and volumes; "" where that is another machine's."""
+    is_remote: bool = False
+    """It compiles on another machine, or in a virtual one, as far as its address tells."""
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"

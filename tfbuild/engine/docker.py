@@ -43,12 +43,16 @@ class DockerClient:
     def facts(self) -> Facts:
         """Ask the daemon what it is."""
         info = _guard(self._api.info)
+        is_remote = not _address().startswith("unix://")
         return Facts(
             name=self.name,
             version=str(info["ServerVersion"]),
             architecture=str(info["Architecture"]).replace("arm64", "aarch64"),
             cpus=int(info["NCPU"]),
             memory=int(info["MemTotal"]),
+            rootless="name=rootless" in (info.get("SecurityOptions") or ()),
+            storage="" if is_remote else str(info["DockerRootDir"]),
+            is_remote=is_remote,
         )
 
     def image(self, tag: str) -> str | None:
@@ -160,14 +164,17 @@ class DockerClient:
         return _guard(_connect)
 
 
+def _address() -> str:
+    """Return DOCKER_HOST, or the address of the context that `docker` itself would use."""
+    given = os.environ.get("DOCKER_HOST")
+    return given or ContextAPI.get_current_context().Host or _DEFAULT_HOST
+
+
 def _connect() -> docker.APIClient:
-    """Return the API client for DOCKER_HOST, or for the context that `docker` itself would use."""
-    environment = dict(os.environ)
-    if "DOCKER_HOST" not in environment:
-        context = ContextAPI.get_current_context()
-        if context.Host:
-            environment["DOCKER_HOST"] = context.Host
-    _knock(environment.get("DOCKER_HOST", _DEFAULT_HOST))
+    """Return the API client for the address."""
+    address = _address()
+    environment = {**os.environ, "DOCKER_HOST": address}
+    _knock(address)
     return docker.from_env(
         environment=environment, version="auto", timeout=_TIMEOUT_SECONDS, use_ssh_client=True
     ).api

@@ -42,6 +42,8 @@ class LocalEngine:
             architecture=platform.machine(),
             cpus=len(os.sched_getaffinity(0)),
             memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            rootless=os.geteuid() != 0,
+            storage=str(self._folder),
         )
 
     def prepare(self, recipe: "Recipe", on_line: OnLine, setup: Setup = NO_SETUP) -> None:

@@ -52,12 +52,16 @@ class PodmanClient:
             )
         info = json.loads(self._call("info", "--format", "json", timeout=_ANSWER_SECONDS))
         host = info["host"]
+        is_remote = bool(host.get("serviceIsRemote"))
         return Facts(
             name=self.name,
             version=str(info["version"]["Version"]),
             architecture={"amd64": "x86_64", "arm64": "aarch64"}.get(host["arch"], host["arch"]),
             cpus=int(host["cpus"]),
             memory=int(host["memTotal"]),
+            rootless=bool(host.get("security", {}).get("rootless")),
+            storage="" if is_remote else str(info["store"]["graphRoot"]),
+            is_remote=is_remote,
         )
 
     def image(self, tag: str) -> str | None:
