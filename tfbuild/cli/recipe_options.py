@@ -1,6 +1,6 @@
 """Options that decide a recipe, shared by `render`, `rehearse` and `wheel`."""
 
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -57,8 +57,9 @@ Compiler_ = Annotated[
     typer.Option(
         "--compiler",
         envvar="TFBUILD_COMPILER",
-        metavar="release|system",
-        help="The compiler that belongs to the release, or the GCC of the base image or host.",
+        metavar="release|system|gcc-N|clang-N",
+        help="The compiler that belongs to the release, the GCC of the base image or host, or the "
+        "package of that name.",
         rich_help_panel=_HOW,
     ),
 ]
@@ -185,12 +186,7 @@ def make(
         HostError: "native", and no target runs on this CPU.
     """
     from tfbuild import recipe, release
-    from tfbuild.errors import UsageError
 
-    if compiler not in {"release", "system"}:
-        raise UsageError(
-            f"--compiler: {compiler!r} is not known.", why="Known are: release, system."
-        )
     what = release.find(tensorflow)
     return recipe.make(
         what.version,
@@ -209,7 +205,7 @@ def make(
             jobs=jobs,
             memory=memory,
             vector_width=vector_width,
-            compiler=cast("Literal['release', 'system']", compiler),
+            compiler=compiler,
         ),
     )
 

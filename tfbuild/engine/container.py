@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 LABEL_RECIPE = "tfbuild.recipe"
 LABEL_OWNER = "tfbuild.owner"
 _SCRIPT = "build.sh"
-_SCRIPT_FILES = (_SCRIPT, "tfbuild.bazelrc")
 _SHORT = 16
 SETUP_FOLDER = "/tfbuild/setup"
 CACHES = ("tfbuild-cache-<toolchain image>", "tfbuild-downloads")
@@ -149,7 +148,7 @@ class ContainerEngine:
             environment=setup.environment,
             network=setup.network,
         )
-        files = {name: recipe.files[name] for name in _SCRIPT_FILES}
+        files = recipe.script_files()
         container = self.client.create(plan)
         try:
             self.client.put(container, "/tfbuild", files)

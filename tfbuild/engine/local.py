@@ -79,8 +79,8 @@ class LocalEngine:
         del toolchain
         with tempfile.TemporaryDirectory(prefix="tfbuild-") as name:
             context = Path(name)
-            for file in ("build.sh", "tfbuild.bazelrc"):
-                (context / file).write_bytes(recipe.files[file])
+            for file, data in recipe.script_files().items():
+                (context / file).write_bytes(data)
             own = context / "setup"
             own.mkdir(mode=0o700)
             for file, data in setup.placed(str(own)).items():

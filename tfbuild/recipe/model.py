@@ -3,13 +3,14 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from tfbuild import artifact, release
 from tfbuild.errors import UsageError
 from tfbuild.recipe import archive, render, sources
+from tfbuild.recipe import options as asked
+from tfbuild.recipe.options import Options
 from tfbuild.recipe.sources import Bazel, Sources, Tree
 from tfbuild.release import Kind, Release
 from tfbuild.target import Target
@@ -17,21 +18,10 @@ from tfbuild.target import Target
 # Python as the releases want it, on a Debian that gets fixes until 2028; its glibc (2.36) is
 # older than that of the Debian after it, so wheels run in more places.
 BASE_IMAGE = "python:{python}-slim-bookworm"
+_COMPILER = re.compile(r"(?:gcc|clang)-[1-9]\d?")
 _PYTHON = re.compile(r"3\.\d{1,2}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How to compile, as far as the target does not say it."""
-
-    jobs: int | None = None
-    """Bazel's parallel actions; None leaves it to Bazel, or to TFBUILD_JOBS at build time."""
-    memory: int | None = None
-    """MiB of memory that Bazel may plan with; None leaves it to Bazel, or to TFBUILD_MEMORY."""
-    vector_width: int | None = None
-    """Preferred vector width in bits in place of the target's."""
-    compiler: Literal["release", "system"] = "release"
-    """The release's compiler, or the GCC that the image or host has."""
+_PROFILES = frozenset(f"profile{suffix}" for suffix in asked.PROFILES)
+_ARCHIVES = frozenset({"source.tar", "bazel"}) | _PROFILES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +49,8 @@ class Recipe:
     sources: Sources
     known_problems: tuple[str, ...]
     """Defects of this release that this target's code may meet, one sentence each."""
+    notices: tuple[str, ...]
+    """What is otherwise than a user might expect, one sentence each."""
     files: Mapping[str, bytes]
     archives: Mapping[str, Path]
     """Large parts of the context, written from this machine's files: name -> file or folder."""
@@ -75,7 +67,7 @@ class Recipe:
             SaveError: a file cannot be written.
         """
         _check_folder(folder)
-        for name in {"source.tar", "bazel"} - set(self.archives):
+        for name in _ARCHIVES - set(self.archives):
             (folder / name).unlink(missing_ok=True)
         # The mark comes first: a folder that was left half written can be written again.
         for name in (render.MARK, *self.files):
@@ -85,6 +77,22 @@ class Recipe:
         for name, path in self.archives.items():
             with artifact.writing(folder / name) as file:
                 archive.write(path, file)
+
+    def script_files(self) -> dict[str, bytes]:
+        """Return what the compile itself takes: the script, Bazel's options, a profile.
+
+        Raises:
+            UsageError: the profile cannot be read.
+        """
+        named = {name: self.files[name] for name in ("build.sh", "tfbuild.bazelrc")}
+        for name in _PROFILES & self.archives.keys():
+            try:
+                named[name] = self.archives[name].read_bytes()
+            except OSError as error:
+                raise UsageError(
+                    f"Cannot read {self.archives[name]}.", why=error.strerror or str(error)
+                ) from error
+        return named
 
 
 def make(
@@ -112,11 +120,13 @@ def make(
     what = _release(tensorflow, python)
     width = options.vector_width
     aimed = target if width is None else target.with_vector_width(width)
-    compiler = what.compiler if options.compiler == "release" else "system"
+    compiler = _compiler(what, options.compiler)
     _check_compiler(what, compiler, aimed)
+    words = asked.words(options, what, compiler, aimed)
+    aimed = replace(aimed, label=aimed.label + words.suffix, flags=(*aimed.flags, *words.flags))
     tree = sources.tree(given.source, default=_official(what), tag=what.tag)
     bazel = _bazel(given, what)
-    archives = _archives(tree, bazel)
+    archives = _archives(tree, bazel, options.profile)
     facts = render.Facts(
         release=what,
         python=python,
@@ -131,6 +141,7 @@ def make(
         jobs=_positive(options.jobs, "--jobs"),
         memory=_positive(options.memory, "--memory"),
         archives={name: _archive_digest(path) for name, path in archives.items()},
+        words=words,
     )
     files = render.context(facts)
     return Recipe(
@@ -146,10 +157,11 @@ def make(
         base_image=facts.base_image,
         sources=given,
         known_problems=what.known_problems(aimed.requires),
+        notices=words.notices,
         files=files,
         archives=archives,
         digest=_digest(files, facts.archives),
-        toolchain_digest=_digest(render.toolchain(files), facts.archives),
+        toolchain_digest=_digest(render.toolchain(files), _toolchain_part(facts.archives)),
     )
 
 
@@ -159,6 +171,17 @@ def _release(tensorflow: str, python: str) -> Release:
         raise UsageError(f"{python!r} is no Python version.", why="Expected two numbers, as 3.12.")
     what.check_python(python)
     return what
+
+
+def _compiler(what: Release, wanted: str) -> str:
+    if wanted == "release":
+        return what.compiler
+    if wanted != "system" and not _COMPILER.fullmatch(wanted):
+        raise UsageError(
+            f"--compiler: {wanted!r} is not known.",
+            why="Known are: release, system, gcc-VERSION and clang-VERSION (gcc-12, clang-17).",
+        )
+    return wanted
 
 
 def _check_compiler(what: Release, compiler: str, target: Target) -> None:
@@ -184,8 +207,10 @@ def _bazel(given: Sources, what: Release) -> Bazel:
     return sources.bazel(given.bazel or what.bazel, mirror=mirror, known=release.bazel_sha256())
 
 
-def _archives(tree: Tree, bazel: Bazel) -> dict[str, Path]:
+def _archives(tree: Tree, bazel: Bazel, profile: Path | None) -> dict[str, Path]:
     found = {"source.tar": tree.path, "bazel": bazel.path}
+    if profile is not None:
+        found[asked.profile_name(profile)] = profile.resolve()
     return {name: path for name, path in found.items() if path is not None}
 
 
@@ -205,6 +230,10 @@ def _positive(number: int | None, option: str) -> int | None:
     if number is not None and number < 1:
         raise UsageError(f"{option}: {number} is less than 1.")
     return number
+
+
+def _toolchain_part(archives: Mapping[str, str]) -> dict[str, str]:
+    return {name: sha256 for name, sha256 in archives.items() if name not in _PROFILES}
 
 
 def _digest(files: Mapping[str, bytes], archives: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfbuild import artifact, release, resources
 from tfbuild.errors import UsageError
+from tfbuild.recipe.options import Words
 from tfbuild.recipe.sources import Bazel, Tree
 from tfbuild.release import Release
 from tfbuild.target import Target
@@ -28,7 +29,7 @@ TEMPLATES = {
     "tfbuild.bazelrc": "tfbuild.bazelrc.j2",
     "toolchain.sh": "toolchain.sh.j2",
 }
-_FLAG = re.compile(r"-[A-Za-z][A-Za-z0-9=+_,.-]*")
+_FLAG = re.compile(r"-[A-Za-z][A-Za-z0-9=+_,.:/@%-]*")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _END_OF_TOOLCHAIN = b"\nFROM toolchain AS compile\n"
 
@@ -51,6 +52,13 @@ class Facts:
     memory: int | None
     archives: Mapping[str, str]
     """Name in the context -> SHA-256."""
+    words: Words
+    """What the user's options add; the target has its flags already."""
+
+    @property
+    def profile(self) -> str:
+        """The name of the profile in the context, "" for none."""
+        return next((name for name in self.archives if name.startswith("profile")), "")
 
 
 def context(facts: Facts) -> dict[str, bytes]:
@@ -127,7 +135,7 @@ def _environment() -> "Environment":
 
 def _values(facts: Facts) -> dict[str, Any]:
     family, _, version = facts.compiler.partition("-")
-    local = facts.release.hermetic_compiler and family == "system"
+    local = facts.release.hermetic_compiler and family != "llvm"
     given = {
         "distinct_host_configuration": facts.release.distinct_host_configuration,
         "local_compiler": local,
@@ -135,6 +143,8 @@ def _values(facts: Facts) -> dict[str, Any]:
     }
     return {
         **vars(facts),
+        "profile": facts.profile,
+        "profile_digest": facts.archives.get(facts.profile, "")[:16],
         "family": family,
         "compiler_version": version,
         "packages": facts.release.python_packages[facts.python],
@@ -196,5 +206,9 @@ def _decided(facts: Facts) -> dict[str, object]:
         "llvm_mirror": facts.llvm_mirror,
         "jobs": facts.jobs,
         "memory": facts.memory,
+        "linkopts": list(facts.words.linkopts),
+        "bazel_args": list(facts.words.arguments),
+        "profile": facts.archives.get(facts.profile, ""),
+        "notices": list(facts.words.notices),
         "known_problems": list(facts.release.known_problems(target.requires)),
     }

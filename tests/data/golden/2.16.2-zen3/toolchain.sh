@@ -55,7 +55,10 @@ step_compiler() {
         echo "deb [signed-by=/etc/apt/keyrings/llvm.asc] $mirror/$codename/ llvm-toolchain-$codename-$version main" \
             >/etc/apt/sources.list.d/llvm.list
     fi
-    install "clang-$version" "lld-$version" g++ libc6-dev
+    # llvm for its ar and llvm-profdata.
+    install "clang-$version" "lld-$version" "llvm-$version" g++ libc6-dev
+    # What an instrumented wheel counts with; up to Clang 13 a part of the compiler's package.
+    if [ "$version" -ge 14 ]; then install "libclang-rt-$version-dev"; fi
 }
 
 usable() { # interpreter
