@@ -183,7 +183,7 @@ def _record(recipe: "Recipe", wheel: Path, made: dict[str, str]) -> BuiltWheel:
         architecture=recipe.target.architecture,
         target=recipe.target.name,
         requires=recipe.target.requires,
-        flags=recipe.flags,
+        flags=_flags(recipe, made),
         recipe_digest=recipe.digest,
         engine="",
         image=None,
@@ -193,7 +193,13 @@ def _record(recipe: "Recipe", wheel: Path, made: dict[str, str]) -> BuiltWheel:
         seconds=0.0,
         built_at=datetime.now(UTC).replace(microsecond=0),
         tfbuild=__version__,
+        notices=recipe.notices,
     )
+
+
+def _flags(recipe: "Recipe", made: dict[str, str]) -> tuple[str, ...]:
+    """Return the target's flags: where only the image knows its compiler, as the script chose."""
+    return tuple(made["flags"].split()) if made.get("flags") else recipe.flags
 
 
 def _finish(

@@ -64,6 +64,8 @@ class Plan:
     estimate: Estimate
     problems: tuple[str, ...]
     """Known problems of this release with this target."""
+    notices: tuple[str, ...]
+    """What is otherwise than a user might expect."""
 
 
 def plan(recipe: "Recipe", output_dir: str, engine: str) -> Plan:
@@ -95,6 +97,7 @@ def plan(recipe: "Recipe", output_dir: str, engine: str) -> Plan:
         output=f"{output_dir.rstrip('/')}/{file}",
         estimate=_estimate(),
         problems=recipe.known_problems,
+        notices=recipe.notices,
     )
 
 

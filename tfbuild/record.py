@@ -54,6 +54,8 @@ class BuiltWheel:
     built_at: datetime
     tfbuild: str
     """Version of tfbuild."""
+    notices: tuple[str, ...] = ()
+    """What is otherwise than the target's name tells: flags that the compiler does not know."""
 
 
 def record_path(wheel: Path) -> Path:

@@ -63,6 +63,67 @@ Compiler_ = Annotated[
         rich_help_panel=_HOW,
     ),
 ]
+Optimize_ = Annotated[
+    str | None,
+    typer.Option(
+        "--optimize",
+        envvar="TFBUILD_OPTIMIZE",
+        metavar="size|speed",
+        help="-Os or -O3 for target code, in place of the release's -O2.",
+        rich_help_panel=_HOW,
+    ),
+]
+Lto_ = Annotated[
+    str | None,
+    typer.Option(
+        "--lto",
+        envvar="TFBUILD_LTO",
+        metavar="thin",
+        help="Optimise across files while linking; Clang only. Experimental: no gain is known.",
+        rich_help_panel=_HOW,
+    ),
+]
+Copt_ = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--copt",
+        envvar="TFBUILD_COPT",
+        metavar="FLAG",
+        help="Compiler flag for target code, like --copt=-fno-math-errno; may be repeated. None "
+        "that changes which CPUs run the wheel.",
+        rich_help_panel=_HOW,
+    ),
+]
+BazelArg_ = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bazel-arg",
+        envvar="TFBUILD_BAZEL_ARG",
+        metavar="OPTION",
+        help="Option for `bazel build`, like --bazel-arg=--define=name=value; may be repeated.",
+        rich_help_panel=_HOW,
+    ),
+]
+Config_ = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--config",
+        envvar="TFBUILD_CONFIG",
+        metavar="NAME",
+        help="Named configuration of the release's own .bazelrc, like monolithic; may be repeated.",
+        rich_help_panel=_HOW,
+    ),
+]
+Platform_ = Annotated[
+    str | None,
+    typer.Option(
+        "--platform",
+        envvar="TFBUILD_PLATFORM",
+        metavar="linux/amd64|linux/arm64",
+        help="Platform to compile on and for. Default: the target's.",
+        rich_help_panel=_WHAT,
+    ),
+]
 Jobs_ = Annotated[
     int | None,
     typer.Option(
@@ -169,6 +230,12 @@ def make(
     python: str | None,
     vector_width: int | None = None,
     compiler: str = "release",
+    optimize: str | None = None,
+    lto: str | None = None,
+    copt: list[str] | None = None,
+    bazel_arg: list[str] | None = None,
+    config: list[str] | None = None,
+    platform: str | None = None,
     jobs: int | None = None,
     memory: int | None = None,
     base_image: str | None = None,
@@ -191,7 +258,7 @@ def make(
     return recipe.make(
         what.version,
         python or what.default_python,
-        _target(target) if isinstance(target, str) else target,
+        _target(target, platform),
         recipe.Sources(
             base_image=base_image,
             source=source,
@@ -206,6 +273,11 @@ def make(
             memory=memory,
             vector_width=vector_width,
             compiler=compiler,
+            optimize=optimize,
+            lto=lto,
+            copts=tuple(copt or ()),
+            bazel_args=tuple(bazel_arg or ()),
+            configs=tuple(config or ()),
         ),
     )
 
@@ -225,9 +297,14 @@ def decided(recipe: "Recipe") -> list[tuple[str, str]]:
     ]
 
 
-def _target(name: str) -> "Target":
+def _target(wanted: "str | Target", platform: str | None) -> "Target":
     from tfbuild import host, target
+    from tfbuild.recipe import platforms
 
-    if name.strip().lower() == target.NATIVE:
-        return target.resolve(name, host.detect())
-    return target.find(name)
+    if not isinstance(wanted, str):
+        return platforms.checked(wanted, platform)
+    if wanted.strip().lower() != target.NATIVE:
+        return platforms.checked(target.find(wanted), platform)
+    here = host.detect()
+    platforms.check_native(here.architecture, platform)
+    return target.resolve(wanted, here)

@@ -37,6 +37,12 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
     ] = None,
     vector_width: options.VectorWidth_ = None,
     compiler: options.Compiler_ = "release",
+    optimize: options.Optimize_ = None,
+    lto: options.Lto_ = None,
+    copt: options.Copt_ = None,
+    bazel_arg: options.BazelArg_ = None,
+    config: options.Config_ = None,
+    platform: options.Platform_ = None,
     jobs: options.Jobs_ = None,
     base_image: options.BaseImage_ = None,
     bazel: options.Bazel_ = None,
@@ -64,6 +70,12 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
         "python": python,
         "vector_width": vector_width,
         "compiler": compiler,
+        "optimize": optimize,
+        "lto": lto,
+        "copt": copt,
+        "bazel_arg": bazel_arg,
+        "config": config,
+        "platform": platform,
         "jobs": jobs,
         "base_image": base_image,
         "bazel": bazel,
@@ -80,6 +92,8 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
             f"Python {release.python}, on {chosen.facts()}"
         )
         foreign_cpu(release)
+        for notice in release.notices:
+            console.say(f"note: {notice}")
         name_downloads(release, is_local=chosen.name == "local", is_bundled=True)
         recipe = _recipe(given, release, chosen, folder)
         with console.progress(quiet=json_) as progress:
@@ -113,7 +127,7 @@ def _recipe(given: dict[str, Any], release: "Recipe", engine: "Engine", folder: 
     source = room.copy_workspace(folder / "source", release.tensorflow)
     chosen = {**given, "source": str(source)}
     if engine.name == "local":
-        chosen["compiler"] = _local_compiler(release)
+        chosen["compiler"] = _local_compiler(release, given["compiler"])
     bazel = json.loads(release.files["recipe.json"])["bazel"]
     if given["bazel"] is None:
         chosen["bazel"] = room.bazel_for(release, engine, bazel["url"])
@@ -126,12 +140,12 @@ def _recipe(given: dict[str, Any], release: "Recipe", engine: "Engine", folder: 
     return options.make(**chosen)
 
 
-def _local_compiler(release: "Recipe") -> str:
+def _local_compiler(release: "Recipe", given: str) -> str:
     """Return `--compiler` for this machine; say so where the build itself would refuse it."""
     from tfbuild.engine import tools
 
     if release.compiler.startswith(("gcc", "clang")) and tools.has_compiler(release):
-        return "release"
+        return given
     if not tools.has_compiler(release):
         console.say(
             f"note: {release.compiler} is not to be had here; taking this machine's own GCC. "

@@ -30,6 +30,12 @@ def render(  # noqa: PLR0917 - a command has as many parameters as it has option
     python: options.Python_ = None,
     vector_width: options.VectorWidth_ = None,
     compiler: options.Compiler_ = "release",
+    optimize: options.Optimize_ = None,
+    lto: options.Lto_ = None,
+    copt: options.Copt_ = None,
+    bazel_arg: options.BazelArg_ = None,
+    config: options.Config_ = None,
+    platform: options.Platform_ = None,
     jobs: options.Jobs_ = None,
     memory: options.Memory_ = None,
     base_image: options.BaseImage_ = None,
@@ -54,6 +60,12 @@ def render(  # noqa: PLR0917 - a command has as many parameters as it has option
         python=python,
         vector_width=vector_width,
         compiler=compiler,
+        optimize=optimize,
+        lto=lto,
+        copt=copt,
+        bazel_arg=bazel_arg,
+        config=config,
+        platform=platform,
         jobs=jobs,
         memory=memory,
         base_image=base_image,
@@ -98,4 +110,6 @@ def _print(recipe: "Recipe", output: Path) -> None:
     console.results().print(table)
     for problem in recipe.known_problems:
         console.say(f"warning: {problem}")
+    for notice in recipe.notices:
+        console.say(f"note: {notice}")
     console.say(f"Next: docker build --output wheels {shlex.quote(str(output))}")

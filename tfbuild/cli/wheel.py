@@ -52,6 +52,12 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
     engine: Engine_ = "auto",
     vector_width: options.VectorWidth_ = None,
     compiler: options.Compiler_ = "release",
+    optimize: options.Optimize_ = None,
+    lto: options.Lto_ = None,
+    copt: options.Copt_ = None,
+    bazel_arg: options.BazelArg_ = None,
+    config: options.Config_ = None,
+    platform: options.Platform_ = None,
     jobs: options.Jobs_ = None,
     memory: options.Memory_ = None,
     base_image: options.BaseImage_ = None,
@@ -81,6 +87,12 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         python=python,
         vector_width=vector_width,
         compiler=compiler,
+        optimize=optimize,
+        lto=lto,
+        copt=copt,
+        bazel_arg=bazel_arg,
+        config=config,
+        platform=platform,
         jobs=jobs,
         memory=memory,
         base_image=base_image,
@@ -93,6 +105,8 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
     )
     for problem in recipe.known_problems:
         console.say(f"warning: {problem}")
+    for notice in recipe.notices:
+        console.say(f"note: {notice}")
     if not dry_run:
         chosen = choose(engine)
         built = _build(recipe, chosen, output_dir, replace_other=replace)

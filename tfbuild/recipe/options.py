@@ -7,7 +7,6 @@ import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from tfbuild.errors import UsageError
 from tfbuild.recipe import copts
@@ -44,8 +43,8 @@ class Options:
     """Named configurations of the release's own .bazelrc."""
     optimize: str | None = None
     """"size" or "speed" in place of the tree's own -O2."""
-    lto: Literal["thin"] | None = None
-    """Optimise across files while linking; Clang with lld only. Experimental."""
+    lto: str | None = None
+    """"thin": optimise across files while linking; Clang with lld only. Experimental."""
     instrument: bool = False
     """Compile a wheel that counts what it runs, for a profile. Experimental."""
     profile: Path | None = None
