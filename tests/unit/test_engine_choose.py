@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tfbuild.engine import choose
-from tfbuild.engine.docker import unreachable
+from tfbuild.engine.docker_host import unreachable
 from tfbuild.engine.podman import PodmanClient
 from tfbuild.errors import EngineError, UsageError
 

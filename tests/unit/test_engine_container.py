@@ -11,7 +11,9 @@ import pytest
 from tfbuild import recipe, target
 from tfbuild.engine import container
 from tfbuild.engine.base import Exit, Facts, OnLine
-from tfbuild.engine.container import ContainerEngine, Plan
+from tfbuild.engine.client import LABEL_OWNER, Plan
+from tfbuild.engine.container import ContainerEngine
+from tfbuild.engine.owner import alive, owner
 from tfbuild.errors import EngineError
 
 RECIPE = recipe.make("2.15.1", "3.11", target.find("haswell"))
@@ -29,6 +31,7 @@ class Recording:
         self.plans: list[Plan] = []
         self.code = code
         self.builds = builds
+        self.own_proxies: dict[str, str] = {}
         self.interrupted = False
 
     def facts(self) -> Facts:
@@ -41,8 +44,29 @@ class Recording:
         self.calls.append(f"pull {tag}")
         raise EngineError("docker cannot fetch it.", why="dial tcp: lookup x: no such host")
 
+    def proxies(self) -> Mapping[str, str]:
+        return self.own_proxies
+
+    def commit(self, container: str, tag: str) -> str:
+        self.calls.append(f"commit {tag.rpartition('-')[2]}")
+        self.images[tag] = f"sha256:{tag}"
+        return self.images[tag]
+
+    def tag(self, image: str, tag: str) -> None:
+        self.images[tag] = image
+
+    def untag(self, tag: str) -> None:
+        del self.images[tag]
+
     def build(
-        self, context: Path, *, stage: str, tag: str, labels: Mapping[str, str], on_line: OnLine
+        self,
+        context: Path,
+        *,
+        stage: str,
+        tag: str,
+        labels: Mapping[str, str],
+        on_line: OnLine,
+        proxies: Mapping[str, str],
     ) -> bool:
         assert (context / "Dockerfile").is_file()
         self.calls.append(f"build {stage}")
@@ -132,14 +156,14 @@ def test_an_interrupt_removes_the_container(tmp_path: Path) -> None:
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     client = Recording()
     gone = f"{socket.gethostname()}:4194300:1"
-    client.there = {"old": {container.LABEL_RECIPE: RECIPE.digest, container.LABEL_OWNER: gone}}
+    client.there = {"old": {container.LABEL_RECIPE: RECIPE.digest, LABEL_OWNER: gone}}
     ContainerEngine(client=client).compile(RECIPE, "image", tmp_path, ignore)
     assert client.calls[0] == "remove old"
 
 
 def test_a_compile_at_work_is_left_alone(tmp_path: Path) -> None:
     client = Recording()
-    labels = {container.LABEL_RECIPE: RECIPE.digest, container.LABEL_OWNER: container.owner()}
+    labels = {container.LABEL_RECIPE: RECIPE.digest, LABEL_OWNER: owner()}
     client.there = {"busy": labels}
     with pytest.raises(EngineError, match="compiled already"):
         ContainerEngine(client=client).compile(RECIPE, "image", tmp_path, ignore)
@@ -148,16 +172,16 @@ def test_a_compile_at_work_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "host", "host:12", "host:x:1", "elsewhere:1:1", "::"])
 def test_unknown_owners_are_not_alive(name: str) -> None:
-    assert not container.alive(name)
+    assert not alive(name)
 
 
 def test_this_process_is_alive() -> None:
-    assert container.alive(container.owner())
+    assert alive(owner())
 
 
 def test_a_number_that_was_given_again_is_another_process() -> None:
-    host, process, _ = container.owner().rsplit(":", maxsplit=2)
-    assert not container.alive(f"{host}:{process}:1")
+    host, process, _ = owner().rsplit(":", maxsplit=2)
+    assert not alive(f"{host}:{process}:1")
 
 
 def test_image_that_cannot_be_built() -> None:

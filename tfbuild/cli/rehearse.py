@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfbuild.cli import console
+from tfbuild.cli import console, setup_options
 from tfbuild.cli import recipe_options as options
 from tfbuild.cli.wheel import Engine_, foreign_cpu, name_downloads
 
@@ -50,6 +50,7 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
     pip_index: options.PipIndex_ = None,
     apt_mirror: options.AptMirror_ = None,
     llvm_mirror: options.LlvmMirror_ = None,
+    ca_certificate: setup_options.CaCertificate_ = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Rehearse a build with a small workspace, before three hours are spent.
@@ -84,6 +85,7 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
         "apt_mirror": apt_mirror,
         "llvm_mirror": llvm_mirror,
     }
+    setup = setup_options.make(engine=engine, ca_certificate=ca_certificate)
     release = options.make(**given)
     chosen = choose(engine)
     with _folder(keep) as folder:
@@ -97,7 +99,7 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
         name_downloads(release, is_local=chosen.name == "local", is_bundled=True)
         recipe = _recipe(given, release, chosen, folder)
         with console.progress(quiet=json_) as progress:
-            done = go(recipe, chosen, folder, _host(), progress)
+            done = go(recipe, chosen, folder, _host(), progress, setup=setup)
     _show(done, keep, json_=json_)
 
 

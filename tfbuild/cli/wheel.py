@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbuild.cli import console
+from tfbuild.cli import console, setup_options
 from tfbuild.cli import recipe_options as options
 
 if TYPE_CHECKING:
-    from tfbuild.engine import Engine
+    from tfbuild.engine import Engine, Setup
     from tfbuild.plan import Plan
     from tfbuild.recipe import Recipe
     from tfbuild.record import BuiltWheel
@@ -67,6 +67,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
     pip_index: options.PipIndex_ = None,
     apt_mirror: options.AptMirror_ = None,
     llvm_mirror: options.LlvmMirror_ = None,
+    ca_certificate: setup_options.CaCertificate_ = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compile TensorFlow for a CPU; the wheel and its record go into wheels/.
@@ -81,6 +82,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
     from tfbuild.engine.choose import check_name
 
     check_name(engine)
+    setup = setup_options.make(engine=engine, ca_certificate=ca_certificate)
     recipe = options.make(
         target=target,
         tensorflow=tensorflow,
@@ -109,7 +111,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         console.say(f"note: {notice}")
     if not dry_run:
         chosen = choose(engine)
-        built = _build(recipe, chosen, output_dir, replace_other=replace)
+        built = _build(recipe, chosen, output_dir, setup, replace_other=replace)
         _show_built(built, output_dir, json_=json_)
         return
     foreign_cpu(recipe)
@@ -147,7 +149,7 @@ def name_downloads(recipe: "Recipe", *, is_local: bool, is_bundled: bool = False
 
 
 def _build(
-    recipe: "Recipe", engine: "Engine", output_dir: Path, *, replace_other: bool
+    recipe: "Recipe", engine: "Engine", output_dir: Path, setup: "Setup", *, replace_other: bool
 ) -> "BuiltWheel":
     from tfbuild import build
 
@@ -159,7 +161,9 @@ def _build(
     name_downloads(recipe, is_local=engine.name == "local")
     console.say(f"Log: {build.log_path(recipe)}")
     with console.progress() as progress:
-        return build.build(recipe, engine, output_dir, progress, replace_other=replace_other)
+        return build.build(
+            recipe, engine, output_dir, progress, setup=setup, replace_other=replace_other
+        )
 
 
 def _show_built(built: "BuiltWheel", output_dir: Path, *, json_: bool) -> None:

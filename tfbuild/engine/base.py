@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 OnLine = Callable[[str], None]
 """Receives each line of output as it comes."""
+SETUP_FOLDER = "/tfbuild/setup"
+"""Where a run's own files are in a container."""
 RC = "run.bazelrc"
 """Name of the file, among a run's own, that Bazel reads last."""
 

@@ -5,87 +5,29 @@ the script goes in and the wheel comes out by copy, so the engine may be a remot
 comes out belongs to whoever runs tfbuild.
 """
 
-import os
-import socket
 import tempfile
 from collections import deque
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tfbuild import signals
-from tfbuild.engine import trouble
-from tfbuild.engine.base import NO_SETUP, Exit, Facts, OnLine, Setup
+from tfbuild.engine import proxies, trouble
+from tfbuild.engine.base import NO_SETUP, SETUP_FOLDER, Exit, Facts, OnLine, Setup, joined
+from tfbuild.engine.client import LABEL_OWNER, LABEL_TOOLCHAIN, Client, Plan
+from tfbuild.engine.owner import alive, owner
+from tfbuild.engine.steps import Steps
 from tfbuild.errors import EngineError
 
 if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
 
 LABEL_RECIPE = "tfbuild.recipe"
-LABEL_OWNER = "tfbuild.owner"
 _SCRIPT = "build.sh"
 _SHORT = 16
-SETUP_FOLDER = "/tfbuild/setup"
 CACHES = ("tfbuild-cache-<toolchain image>", "tfbuild-downloads")
 """The cache volumes, as they are told to a user."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """A container to be made."""
-
-    image: str
-    command: tuple[str, ...]
-    volumes: Mapping[str, str] = field(default_factory=dict)
-    """Volume's name -> place in the container."""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
-    network: bool = True
-    """False: none but loopback."""
-
-
-class Client(Protocol):
-    """The operations of a container engine that a compile needs. All raise EngineError."""
-
-    @property
-    def name(self) -> str:
-        """The word of `--engine`."""
-
-    def facts(self) -> Facts:
-        """Ask the engine what it is."""
-
-    def image(self, tag: str) -> str | None:
-        """Return the ID of the image, None if there is none."""
-
-    def pull(self, tag: str, on_line: OnLine) -> None:
-        """Fetch an image from its registry."""
-
-    def build(
-        self, context: Path, *, stage: str, tag: str, labels: Mapping[str, str], on_line: OnLine
-    ) -> bool:
-        """Build a stage of the Dockerfile in the folder; False if a step failed."""
-
-    def containers(self, label: str, value: str) -> dict[str, Mapping[str, str]]:
-        """Return containers, running or not, that have the label: ID -> all labels."""
-
-    def create(self, plan: Plan) -> str:
-        """Make a container and the volumes that it needs; return its ID."""
-
-    def put(
-        self, container: str, folder: str, files: Mapping[str, bytes], *, mode: int = 0o755
-    ) -> None:
-        """Copy files into a folder, made if need be, of a container that has not started yet."""
-
-    def run(self, container: str, on_line: OnLine) -> Exit:
-        """Start the container, hand over its output, wait for its end."""
-
-    def get(self, container: str, folder: str, into: Path) -> None:
-        """Copy the files in a folder of the container into a folder of this machine."""
-
-    def remove(self, container: str) -> None:
-        """Stop the container if it runs, and remove it. Volumes stay."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +47,6 @@ class ContainerEngine:
 
     def prepare(self, recipe: "Recipe", on_line: OnLine, setup: Setup = NO_SETUP) -> str:
         """Return the ID of the toolchain image; build it if this recipe's is not there."""
-        del setup
         tag = image_tag(recipe)
         there = self.client.image(tag)
         if there is not None:
@@ -116,13 +57,22 @@ class ContainerEngine:
             lines.append(line)
             on_line(line)
 
+        full = self._with_proxies(setup)
         with tempfile.TemporaryDirectory(prefix="tfbuild-") as name:
             context = Path(name) / "context"
             recipe.write(context)
-            labels = {"tfbuild.toolchain": recipe.toolchain_digest}
-            built = self.client.build(
-                context, stage="toolchain", tag=tag, labels=labels, on_line=keep
-            )
+            if full.files or not full.environment.keys() <= proxies.RECORDED_NOWHERE:
+                way = Steps(client=self.client, recipe=recipe, setup=full, on_line=keep)
+                built = way.build(context, tag)
+            else:
+                built = self.client.build(
+                    context,
+                    stage="toolchain",
+                    tag=tag,
+                    labels={LABEL_TOOLCHAIN: recipe.toolchain_digest},
+                    on_line=keep,
+                    proxies=full.environment,
+                )
         image = self.client.image(tag) if built else None
         if image is None:
             raise trouble.image_error(self.name, list(lines), recipe.base_image)
@@ -145,7 +95,7 @@ class ContainerEngine:
             command=("bash", f"/tfbuild/{_SCRIPT}"),
             volumes=volumes(toolchain),
             labels={LABEL_RECIPE: recipe.digest, LABEL_OWNER: owner()},
-            environment=setup.environment,
+            environment=self._with_proxies(setup).environment,
             network=setup.network,
         )
         files = recipe.script_files()
@@ -183,6 +133,14 @@ class ContainerEngine:
             with signals.held():
                 self.client.remove(container)
 
+    def _with_proxies(self, setup: Setup) -> Setup:
+        """Return the setup as containers get it.
+
+        What the engine's own settings say is meant for containers, so it is better than what this
+        machine's programs use.
+        """
+        return joined(setup, Setup(environment=self.client.proxies()))
+
     def _clear(self, recipe: "Recipe") -> None:
         """Remove what a killed tfbuild has left of this recipe; refuse if one is at work."""
         for container, labels in self.client.containers(LABEL_RECIPE, recipe.digest).items():
@@ -209,30 +167,6 @@ def volumes(image: str) -> dict[str, str]:
     """
     short = image.removeprefix("sha256:")[:_SHORT]
     return {f"tfbuild-cache-{short}": "/cache", "tfbuild-downloads": "/cache/repository"}
-
-
-def owner() -> str:
-    """Return a name for this process that no later process has: host, number, start time."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
-
-
-def alive(name: str) -> bool:
-    """Return whether the process of `owner()` still runs, as far as this machine can tell."""
-    words = name.rsplit(":", maxsplit=2)
-    if len(words) != len(("host", "process", "started")) or not words[1].isdigit():
-        return False
-    host, process, started = words
-    return host == socket.gethostname() and _started(int(process)) == started != ""
-
-
-def _started(process: int) -> str:
-    """Return the start time of a process in clock ticks since boot, "" where unknown."""
-    try:
-        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    # The second field is the program's name in parentheses and may hold anything.
-    return text.rpartition(")")[2].split()[19]
 
 
 def _ignore(line: str) -> None:

@@ -4,9 +4,7 @@ The SDK speaks to the classic builder only, which every Docker still has; toolch
 use nothing beyond it.
 """
 
-import os
 import re
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,19 +15,17 @@ from typing import Any, ParamSpec, TypeVar, cast
 import docker
 import docker.errors
 import requests
-from docker.context import ContextAPI
-from docker.types import LogConfig
+from docker.types import LogConfig, Mount
+from docker.utils.config import load_general_config
 
-from tfbuild.engine import archives
+from tfbuild.engine import archives, docker_host, proxies
 from tfbuild.engine.base import Exit, Facts, OnLine
-from tfbuild.engine.container import Plan
+from tfbuild.engine.client import NO_LABELS, Plan
 from tfbuild.errors import EngineError
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _CHUNK = 1 << 20
-_DEFAULT_HOST = "unix:///var/run/docker.sock"
-_KNOCK_SECONDS = 10.0
 # Removing a container with many gigabytes in it takes a while.
 _TIMEOUT_SECONDS = 300
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -43,7 +39,7 @@ class DockerClient:
     def facts(self) -> Facts:
         """Ask the daemon what it is."""
         info = _guard(self._api.info)
-        is_remote = not _address().startswith("unix://")
+        is_remote = not docker_host.address().startswith("unix://")
         return Facts(
             name=self.name,
             version=str(info["ServerVersion"]),
@@ -72,8 +68,19 @@ class DockerClient:
             if "error" in event:
                 raise EngineError(f"docker cannot fetch the image {tag}.", why=event["error"])
 
+    def proxies(self) -> Mapping[str, str]:
+        """Return what Docker's config.json has for containers of this daemon."""
+        return proxies.of_docker(load_general_config(), docker_host.address())
+
     def build(
-        self, context: Path, *, stage: str, tag: str, labels: Mapping[str, str], on_line: OnLine
+        self,
+        context: Path,
+        *,
+        stage: str,
+        tag: str,
+        labels: Mapping[str, str],
+        on_line: OnLine,
+        proxies: Mapping[str, str],
     ) -> bool:
         """Build a stage of the Dockerfile in the folder; False if a step failed."""
         with tempfile.TemporaryFile() as file:
@@ -89,9 +96,26 @@ class DockerClient:
                 rm=True,
                 forcerm=True,
                 decode=True,
-                use_config_proxy=True,
+                buildargs=dict(proxies),
             )
             return _follow_build(_guarded(events), on_line)
+
+    def commit(self, container: str, tag: str) -> str:
+        """Make an image of a container that has ended; return its ID."""
+        repository, _, name = tag.rpartition(":")
+        # The command and the labels of the container are no concern of the image.
+        changes = ['CMD ["bash"]', *(f'LABEL {label}=""' for label in NO_LABELS)]
+        made = _guard(self._api.commit, container, repository, name, changes=changes)
+        return str(made["Id"])
+
+    def tag(self, image: str, tag: str) -> None:
+        """Give an image a name."""
+        repository, _, name = tag.rpartition(":")
+        _guard(self._api.tag, image, repository, name, force=True)
+
+    def untag(self, tag: str) -> None:
+        """Take a name from an image."""
+        _guard(self._api.remove_image, tag, noprune=True)
 
     def containers(self, label: str, value: str) -> dict[str, Mapping[str, str]]:
         """Return containers that have the label: ID -> all labels."""
@@ -105,6 +129,8 @@ class DockerClient:
             # Some log drivers that a daemon may have as its default cannot be read back.
             log_config=LogConfig(type=LogConfig.types.JSON),
             network_mode=None if plan.network else "none",
+            # Without a name: it goes with the container.
+            mounts=[Mount(plan.private, None)] if plan.private else None,
         )
         made = _guard(
             self._api.create_container,
@@ -113,7 +139,6 @@ class DockerClient:
             labels=dict(plan.labels),
             environment=dict(plan.environment),
             host_config=host,
-            use_config_proxy=True,
         )
         return str(made["Id"])
 
@@ -161,32 +186,7 @@ class DockerClient:
 
     @cached_property
     def _api(self) -> docker.APIClient:
-        return _guard(_connect)
-
-
-def _address() -> str:
-    """Return DOCKER_HOST, or the address of the context that `docker` itself would use."""
-    given = os.environ.get("DOCKER_HOST")
-    return given or ContextAPI.get_current_context().Host or _DEFAULT_HOST
-
-
-def _connect() -> docker.APIClient:
-    """Return the API client for the address."""
-    address = _address()
-    environment = {**os.environ, "DOCKER_HOST": address}
-    _knock(address)
-    return docker.from_env(
-        environment=environment, version="auto", timeout=_TIMEOUT_SECONDS, use_ssh_client=True
-    ).api
-
-
-def _knock(address: str) -> None:
-    """Connect once to a socket of this machine: the SDK leaves it open when nobody answers."""
-    scheme, _, path = address.partition("://")
-    if scheme in {"unix", "http+unix"}:
-        with socket.socket(socket.AF_UNIX) as door:
-            door.settimeout(_KNOCK_SECONDS)
-            door.connect(path)
+        return _guard(docker_host.connect, _TIMEOUT_SECONDS)
 
 
 class _NotFoundError(EngineError):
@@ -202,7 +202,7 @@ def _guard(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     except docker.errors.APIError as error:
         raise EngineError("docker refused.", why=str(error.explanation or error)) from error
     except (docker.errors.DockerException, requests.RequestException, OSError) as error:
-        raise unreachable(error) from error
+        raise docker_host.unreachable(error) from error
 
 
 def _guarded(stream: Iterable[R]) -> Iterator[R]:
@@ -213,35 +213,6 @@ def _guarded(stream: Iterable[R]) -> Iterator[R]:
         except StopIteration:
             return
         yield item
-
-
-def unreachable(error: BaseException) -> EngineError:
-    """Return the error for a daemon that does not answer, with what to do about its cause."""
-    text = str(error)
-    where = os.environ.get("DOCKER_HOST", "the default socket")
-    if "PermissionError" in text or "Permission denied" in text:
-        return EngineError(
-            "docker does not let this user in.",
-            why=f"No permission for {where}.",
-            do="Join its group: sudo usermod -aG docker $USER, then log in again. "
-            "Or use --engine podman, which needs no daemon.",
-        )
-    if "FileNotFoundError" in text or "No such file" in text:
-        return EngineError(
-            "docker does not answer.",
-            why=f"Nothing is there at {where}: it is not installed, or its daemon is not running.",
-            do="Start it (sudo systemctl start docker), install it (Debian, Ubuntu: sudo apt "
-            "install docker.io), or take --engine podman or --engine local.",
-        )
-    if "Connection refused" in text or "ConnectionRefused" in text:
-        return EngineError(
-            "docker does not answer.",
-            why=f"{where} refuses the connection: the daemon is not running.",
-            do="Start it: sudo systemctl start docker",
-        )
-    return EngineError(
-        "docker does not answer.", why=text, do="Try: docker version. Is DOCKER_HOST right?"
-    )
 
 
 def _follow_build(events: Iterable[Mapping[str, Any]], on_line: OnLine) -> bool:

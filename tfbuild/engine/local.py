@@ -7,13 +7,13 @@ import shutil
 import socket
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfbuild import process, settings
-from tfbuild.engine import tools
+from tfbuild.engine import certificates, tools
 from tfbuild.engine.base import NO_SETUP, Exit, Facts, OnLine, Setup
 from tfbuild.errors import EngineError, SaveError
 
@@ -48,18 +48,18 @@ class LocalEngine:
 
     def prepare(self, recipe: "Recipe", on_line: OnLine, setup: Setup = NO_SETUP) -> None:
         """Check the tools that the recipe needs; make its Python, unpack or fetch its source."""
-        del setup
         tools.check(recipe)
         source, python = self._source(recipe), self._python(recipe)
         try:
-            if python is not None and not (python / "bin/python").exists():
-                # It goes with the interpreter that it was made of.
-                shutil.rmtree(python, ignore_errors=True)
-                with _becoming(python) as part:
-                    tools.make_python(recipe, part, on_line)
-            if not source.is_dir():
-                with _becoming(source) as part:
-                    self._fetch(recipe, part, on_line)
+            with _environment(setup) as environment:
+                if python is not None and not (python / "bin/python").exists():
+                    # It goes with the interpreter that it was made of.
+                    shutil.rmtree(python, ignore_errors=True)
+                    with _becoming(python) as part:
+                        tools.make_python(recipe, part, on_line, environment)
+                if not source.is_dir():
+                    with _becoming(source) as part:
+                        self._fetch(recipe, part, on_line, environment)
         except OSError as error:
             raise SaveError(
                 f"Cannot write below {self._folder}.",
@@ -132,14 +132,17 @@ class LocalEngine:
         named = self._folder / "python" / recipe.toolchain_digest[:_SHORT]
         return named if recipe.python_packages else None
 
-    def _fetch(self, recipe: "Recipe", into: Path, on_line: OnLine) -> None:
+    def _fetch(
+        self, recipe: "Recipe", into: Path, on_line: OnLine, environment: dict[str, str]
+    ) -> None:
         tree = tools.decided(recipe, "source")
         with tempfile.TemporaryDirectory(dir=into.parent, prefix=".part-") as name:
             try:
                 if tree["kind"] == "git":
-                    _clone(tree["url"], tree["ref"], into, on_line)
+                    _clone(tree["url"], tree["ref"], into, on_line, environment)
                 else:
-                    _unpack(_archive(recipe, tree, Path(name), on_line), into)
+                    packed = _archive(recipe, tree, Path(name), on_line, environment)
+                    _unpack(packed, into)
             except process.ProcessError as error:
                 raise EngineError(
                     "The TensorFlow source cannot be fetched.",
@@ -164,24 +167,39 @@ def _check_sha256(path: Path, expected: str) -> None:
         )
 
 
-def _clone(url: str, ref: str, into: Path, on_line: OnLine) -> None:
+@contextmanager
+def _environment(setup: Setup) -> Iterator[dict[str, str]]:
+    """Give the whole environment of programs that fetch; the authorities that it names go after."""
+    with tempfile.TemporaryDirectory(prefix="tfbuild-") as name:
+        yield {**os.environ, **setup.environment, **certificates.local(setup, Path(name))}
+
+
+def _clone(
+    url: str, ref: str, into: Path, on_line: OnLine, environment: Mapping[str, str] | None = None
+) -> None:
     """Fetch a branch, a tag or, where the server allows it, a commit."""
     process.stream(["git", "init", "--quiet", into], on_line)
     for words in (
         ("fetch", "--quiet", "--depth", "1", url, ref),
         ("checkout", "--quiet", "--detach", "FETCH_HEAD"),
     ):
-        process.stream(["git", "-C", into, *words], on_line)
+        process.stream(["git", "-C", into, *words], on_line, env=environment)
 
 
-def _archive(recipe: "Recipe", tree: dict[str, str], folder: Path, on_line: OnLine) -> Path:
+def _archive(
+    recipe: "Recipe",
+    tree: dict[str, str],
+    folder: Path,
+    on_line: OnLine,
+    environment: Mapping[str, str],
+) -> Path:
     """Return the source archive in the folder: fetched and checked, or made of local files."""
     packed = folder / "source.tar"
     if tree["kind"] == "local":
         recipe.write(folder / "context")
         return folder / "context" / packed.name
     curl = ("curl", "--fail", "-sSL", "--retry", "3", "-o", str(packed), tree["url"])
-    process.stream(curl, on_line)
+    process.stream(curl, on_line, env=environment)
     _check_sha256(packed, tree["sha256"])
     return packed
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tfbuild import process
 from tfbuild.engine.base import Exit, Facts, OnLine
-from tfbuild.engine.container import Plan
+from tfbuild.engine.client import NO_LABELS, Plan
 from tfbuild.errors import EngineError
 
 # The numbers that runc gives to limits, and podman's names for them.
@@ -75,8 +75,19 @@ class PodmanClient:
         if not done.ok:
             raise EngineError(f"podman cannot fetch the image {tag}.", why=done.stdout)
 
+    def proxies(self) -> Mapping[str, str]:
+        """Return nothing: what Podman is told comes from this machine's environment."""
+        return {}
+
     def build(
-        self, context: Path, *, stage: str, tag: str, labels: Mapping[str, str], on_line: OnLine
+        self,
+        context: Path,
+        *,
+        stage: str,
+        tag: str,
+        labels: Mapping[str, str],
+        on_line: OnLine,
+        proxies: Mapping[str, str],
     ) -> bool:
         """Build a stage of the Dockerfile in the folder; False if a step failed."""
         named = [word for key, value in labels.items() for word in ("--label", f"{key}={value}")]
@@ -84,8 +95,27 @@ class PodmanClient:
         return self._stream(
             on_line,
             *("build", "--format", "docker", "--target", stage, "--tag", tag, *named),
+            # Podman hands its own proxy variables on, and writes them down nowhere.
+            "--http-proxy=true" if proxies else "--http-proxy=false",
             *("--file", str(context / "Dockerfile"), str(context)),
+            environment=proxies,
         ).ok
+
+    def commit(self, container: str, tag: str) -> str:
+        """Make an image of a container that has ended; return its ID."""
+        # The command and the labels of the container are no concern of the image.
+        changes = ['CMD ["bash"]', *(f"LABEL {label}=" for label in NO_LABELS)]
+        changed = [word for change in changes for word in ("--change", change)]
+        words = ("commit", "--quiet", "--format", "docker", *changed, container, tag)
+        return self._call(*words).strip()
+
+    def tag(self, image: str, tag: str) -> None:
+        """Give an image a name."""
+        self._call("tag", image, tag)
+
+    def untag(self, tag: str) -> None:
+        """Take a name from an image."""
+        self._call("untag", tag)
 
     def containers(self, label: str, value: str) -> dict[str, Mapping[str, str]]:
         """Return containers that have the label: ID -> all labels."""
@@ -95,7 +125,11 @@ class PodmanClient:
     def create(self, plan: Plan) -> str:
         """Make a container; volumes come into being with it."""
         self._adapt(plan.image)
-        words: list[str] = []
+        # Variables come from the plan alone.
+        words = ["--http-proxy=false"]
+        if plan.private:
+            # Without a name: it goes with the container.
+            words += ["--volume", plan.private]
         for name, place in plan.volumes.items():
             words += ["--volume", f"{name}:{place}"]
         for key, value in plan.labels.items():
@@ -215,8 +249,11 @@ class PodmanClient:
             raise EngineError(f"podman {words[0]} failed.", why=done.stderr.strip())
         return done.stdout
 
-    def _stream(self, on_line: OnLine, *words: str) -> process.Completed:
+    def _stream(
+        self, on_line: OnLine, *words: str, environment: Mapping[str, str] | None = None
+    ) -> process.Completed:
+        env = {**os.environ, **environment} if environment else None
         try:
-            return process.stream(["podman", *self._global, *words], on_line, check=False)
+            return process.stream(["podman", *self._global, *words], on_line, env=env, check=False)
         except process.ProcessError as error:
             raise EngineError("podman does not answer.", why=str(error)) from error

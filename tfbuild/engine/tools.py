@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -130,13 +131,15 @@ def interpreter(version: str) -> Path:
     return found.path
 
 
-def make_python(recipe: "Recipe", place: Path, on_line: OnLine) -> None:
+def make_python(
+    recipe: "Recipe", place: Path, on_line: OnLine, inherited: Mapping[str, str]
+) -> None:
     """Make an environment with the packages that the release's build imports.
 
     Raises:
         EngineError: a package cannot be installed.
     """
-    environment = {key: text for key, text in os.environ.items() if key != "VIRTUAL_ENV"}
+    environment = {key: text for key, text in inherited.items() if key != "VIRTUAL_ENV"}
     if recipe.sources.pip_index:
         environment["UV_DEFAULT_INDEX"] = recipe.sources.pip_index
     uv = (sys.executable, "-m", "uv", "--no-config")

@@ -39,7 +39,8 @@ _NO_IMAGE = re.compile(
 _CERTIFICATE = re.compile(
     r"(certificate[ _]verify[ _]failed|certificate verification failed|self[- ]signed certificate"
     r"|SSL certificate problem|unable to get local issuer certificate|certificate signed by unknown"
-    r"|PKIX path building failed)",
+    r"|server certificate verification failed|certificate is NOT trusted|invalid peer certificate"
+    r"|signer certificate|PKIX path building failed)",
     re.IGNORECASE,
 )
 SHOWN_LINES = 8
@@ -55,6 +56,21 @@ def unreachable(lines: Iterable[str]) -> str | None:
                 return line.strip()
             first = first or line.strip()
     return first
+
+
+def distrusted(lines: Iterable[str]) -> str | None:
+    """Return the first line that tells of a server whose certificate is not trusted."""
+    return next((line.strip() for line in lines if _CERTIFICATE.search(line)), None)
+
+
+def certificate_error(line: str) -> EngineError:
+    """Return the error for a server whose certificate is not trusted."""
+    return EngineError(
+        "A server's certificate is not trusted by what fetches from it.",
+        why=line[:_LONGEST],
+        do="Your network, or a mirror of yours, probably signs with a certificate authority of its "
+        "own. Name its certificate: --ca-certificate FILE",
+    )
 
 
 def image_error(engine: str, lines: list[str], base_image: str) -> EngineError:
@@ -73,16 +89,9 @@ def image_error(engine: str, lines: list[str], base_image: str) -> EngineError:
             do="Name another with --base-image, for Podman in full (docker.io/library/...); one "
             "that the engine already has works offline.",
         )
-    distrusted = next((line for line in lines[-200:] if _CERTIFICATE.search(line)), None)
-    if distrusted is not None:
-        return EngineError(
-            "A server's certificate is not trusted inside the toolchain image.",
-            why=distrusted.strip()[:_LONGEST],
-            do="Your network probably has a proxy with a certificate authority of its own. Name a "
-            "base image that knows it (--base-image): its certificate in "
-            "/usr/local/share/ca-certificates/*.crt, and for pip ENV "
-            "PIP_CERT=/etc/ssl/certs/ca-certificates.crt",
-        )
+    line = distrusted(lines[-200:])
+    if line is not None:
+        return certificate_error(line)
     line = unreachable(lines[-200:])
     if line is not None:
         return EngineError(

@@ -100,6 +100,8 @@ def failure(end: Exit, run: Watch, facts: Facts) -> BuildError | EngineError:
             + log,
         )
     fetches = [line for line in run.last if _is_fetch(line)]
+    if line := trouble.distrusted(line for line in run.last if "ERROR" in line or "Error" in line):
+        return trouble.certificate_error(line)
     unreachable = trouble.unreachable(fetches)
     if unreachable and (run.actions is None or run.actions.executed == 0):
         return EngineError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 from tfbuild import build, publish, release, resources
-from tfbuild.engine import Engine, tools
+from tfbuild.engine import NO_SETUP, Engine, Setup, tools
 from tfbuild.errors import SaveError
 from tfbuild.progress import Progress, Silent
 from tfbuild.record import BuiltWheel
@@ -96,6 +96,8 @@ def rehearse(
     folder: Path,
     host: "Host | None",
     progress: Progress = _SILENT,
+    *,
+    setup: Setup = NO_SETUP,
 ) -> Rehearsal:
     """Go along the whole line.
 
@@ -105,6 +107,7 @@ def rehearse(
         folder: takes the wheel, the index and the environments.
         host: this machine's CPU; None where it cannot be read, and then nothing is run.
         progress: is told what goes on.
+        setup: how the toolchain and the compile reach the world.
 
     Raises:
         EngineError, BuildError, WheelError, PublishError: the first check that failed.
@@ -113,7 +116,7 @@ def rehearse(
     with todo.step("engine") as finding:
         facts = engine.facts()
         finding.detail = f"{facts}, {facts.cpus} CPUs, {facts.memory / 2**30:.0f} GiB"
-    built = _build(recipe, engine, folder / "wheels", todo)
+    built = _build(recipe, engine, folder / "wheels", todo, setup)
     wheel = folder / "wheels" / built.file
     with todo.step("instructions") as finding:
         finding.detail = checks.instructions(wheel, recipe.target)
@@ -140,9 +143,11 @@ def rehearse(
     )
 
 
-def _build(recipe: "Recipe", engine: Engine, wheels: Path, todo: CheckList) -> BuiltWheel:
+def _build(
+    recipe: "Recipe", engine: Engine, wheels: Path, todo: CheckList, setup: Setup
+) -> BuiltWheel:
     watch = Stopwatch(todo.progress)
-    built = build.build(recipe, engine, wheels, watch)
+    built = build.build(recipe, engine, wheels, watch, setup=setup)
     seconds = watch.times()
     image = built.image.removeprefix("sha256:")[:12] if built.image else "this machine's own"
     todo.add("toolchain", f"{image}, Bazel {built.bazel}", seconds[build.TOOLCHAIN])

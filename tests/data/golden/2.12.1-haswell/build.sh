@@ -27,6 +27,25 @@ fail() {
 python=$(command -v "$TFBUILD_PYTHON") || fail "$TFBUILD_PYTHON was not found."
 bazel=$(command -v "$TFBUILD_BAZEL") || fail "Bazel was not found: $TFBUILD_BAZEL"
 
+trust() { # folder of the run's own files
+    [ -s "$1/ca-certificates.pem" ] || return 0
+    # Beside the authorities that are known here, not in place of them.
+    : >"$1/bundle.pem"
+    for known in "${SSL_CERT_FILE-}" /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt; do
+        if [ -s "$known" ]; then cat "$known" >>"$1/bundle.pem" && break; fi
+    done
+    cat "$1/ca-certificates.pem" >>"$1/bundle.pem"
+    chmod 644 "$1/bundle.pem"
+    SSL_CERT_FILE=$1/bundle.pem
+    CURL_CA_BUNDLE=$SSL_CERT_FILE
+    GIT_SSL_CAINFO=$SSL_CERT_FILE
+    PIP_CERT=$SSL_CERT_FILE
+    REQUESTS_CA_BUNDLE=$SSL_CERT_FILE
+    export SSL_CERT_FILE CURL_CA_BUNDLE GIT_SSL_CAINFO PIP_CERT REQUESTS_CA_BUNDLE
+}
+# Certificate authorities of this run, for what Bazel's repository rules start.
+trust "$TFBUILD_SETUP"
+
 mkdir -p "$TFBUILD_OUT" "$TFBUILD_CACHE/disk" "$TFBUILD_CACHE/repository" "$TFBUILD_OUTPUT_BASE"
 rm -f "$TFBUILD_OUT"/*.whl "$TFBUILD_OUT/build.json"
 cd "$TFBUILD_SOURCE"
@@ -49,6 +68,12 @@ startup=(--nosystem_rc --nohome_rc --bazelrc="$TFBUILD_BAZELRC"
     --output_base="$TFBUILD_OUTPUT_BASE" --max_idle_secs=60)
 # What belongs to this run and not to the recipe: remote caches, mirrors, keys.
 if [[ -s $TFBUILD_SETUP/run.bazelrc ]]; then startup+=(--bazelrc="$TFBUILD_SETUP/run.bazelrc"); fi
+if [[ -s $TFBUILD_SETUP/truststore.p12 ]]; then
+    # Bazel fetches with Java, which has authorities of its own.
+    for property in "=$TFBUILD_SETUP/truststore.p12" Type=PKCS12 Password=changeit; do
+        startup+=(--host_jvm_args=-Djavax.net.ssl.trustStore"$property")
+    done
+fi
 options=(
     --disk_cache="$TFBUILD_CACHE/disk"
     --repository_cache="$TFBUILD_CACHE/repository"

@@ -5,6 +5,35 @@
 # Usage: toolchain.sh packages|compiler|python|bazel|source
 set -eu
 
+# Variables and certificates of one run; they lie in a volume, which is no part of the image.
+setup=/tfbuild/setup
+# shellcheck disable=SC1091
+if [ -s $setup/environment ]; then . $setup/environment; fi
+trust() { # folder of the run's own files
+    [ -s "$1/ca-certificates.pem" ] || return 0
+    # Beside the authorities that are known here, not in place of them.
+    : >"$1/bundle.pem"
+    for known in "${SSL_CERT_FILE-}" /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt; do
+        if [ -s "$known" ]; then cat "$known" >>"$1/bundle.pem" && break; fi
+    done
+    cat "$1/ca-certificates.pem" >>"$1/bundle.pem"
+    chmod 644 "$1/bundle.pem"
+    SSL_CERT_FILE=$1/bundle.pem
+    CURL_CA_BUNDLE=$SSL_CERT_FILE
+    GIT_SSL_CAINFO=$SSL_CERT_FILE
+    PIP_CERT=$SSL_CERT_FILE
+    REQUESTS_CA_BUNDLE=$SSL_CERT_FILE
+    export SSL_CERT_FILE CURL_CA_BUNDLE GIT_SSL_CAINFO PIP_CERT REQUESTS_CA_BUNDLE
+}
+trust $setup
+if [ -s $setup/bundle.pem ]; then
+    echo "Acquire::https::CAInfo \"$setup/bundle.pem\";" >$setup/apt.conf
+    APT_CONFIG=$setup/apt.conf
+    export APT_CONFIG
+    # apt gives its fetching to a user of its own.
+    chmod 644 $setup/apt.conf
+fi
+
 python=3.13
 architecture=x86_64
 

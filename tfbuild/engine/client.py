@@ -1,0 +1,100 @@
+"""What Docker and Podman must be able to do: the seam below `ContainerEngine`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tfbuild.engine.base import Exit, Facts, OnLine
+
+LABEL_OWNER = "tfbuild.owner"
+LABEL_STEP = "tfbuild.step"
+LABEL_TOOLCHAIN = "tfbuild.toolchain"
+NO_LABELS = (LABEL_OWNER, LABEL_STEP)
+"""Those of a container that an image made of it must not hand down."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A container to be made."""
+
+    image: str
+    command: tuple[str, ...]
+    volumes: Mapping[str, str] = field(default_factory=dict)
+    """Volume's name -> place in the container."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    network: bool = True
+    """False: none but loopback."""
+    private: str = ""
+    """A folder in a nameless volume, which is gone with the container: no image has it."""
+
+
+class Client(Protocol):
+    """The operations of a container engine that a compile needs. All raise EngineError."""
+
+    @property
+    def name(self) -> str:
+        """The word of `--engine`."""
+
+    def facts(self) -> Facts:
+        """Ask the engine what it is."""
+
+    def image(self, tag: str) -> str | None:
+        """Return the ID of the image, None if there is none."""
+
+    def pull(self, tag: str, on_line: OnLine) -> None:
+        """Fetch an image from its registry."""
+
+    def proxies(self) -> Mapping[str, str]:
+        """Return the variables that the engine's own settings have for containers."""
+
+    def build(
+        self,
+        context: Path,
+        *,
+        stage: str,
+        tag: str,
+        labels: Mapping[str, str],
+        on_line: OnLine,
+        proxies: Mapping[str, str],
+    ) -> bool:
+        """Build a stage of the Dockerfile in the folder; False if a step failed.
+
+        Args:
+            context: folder of the Dockerfile.
+            stage: where to stop.
+            tag: name of the image.
+            labels: of the image.
+            on_line: takes the builder's output.
+            proxies: variables for its steps, of those in `proxies.RECORDED_NOWHERE`.
+        """
+
+    def commit(self, container: str, tag: str) -> str:
+        """Make an image of a container that has ended; return its ID."""
+
+    def tag(self, image: str, tag: str) -> None:
+        """Give an image a name."""
+
+    def untag(self, tag: str) -> None:
+        """Take a name from an image, which stays as long as another one is built on it."""
+
+    def containers(self, label: str, value: str) -> dict[str, Mapping[str, str]]:
+        """Return containers, running or not, that have the label: ID -> all labels."""
+
+    def create(self, plan: Plan) -> str:
+        """Make a container and the volumes that it needs; return its ID."""
+
+    def put(
+        self, container: str, folder: str, files: Mapping[str, bytes], *, mode: int = 0o755
+    ) -> None:
+        """Copy files into a folder, made if need be, of a container that has not started yet."""
+
+    def run(self, container: str, on_line: OnLine) -> Exit:
+        """Start the container, hand over its output, wait for its end."""
+
+    def get(self, container: str, folder: str, into: Path) -> None:
+        """Copy the files in a folder of the container into a folder of this machine."""
+
+    def remove(self, container: str) -> None:
+        """Stop the container if it runs, and remove it. Volumes stay."""

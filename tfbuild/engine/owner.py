@@ -1,0 +1,29 @@
+"""Names processes, so that a container can tell whether who made it still lives."""
+
+import os
+import socket
+from pathlib import Path
+
+
+def owner() -> str:
+    """Return a name for this process that no later process has: host, number, start time."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
+
+
+def alive(name: str) -> bool:
+    """Return whether the process of `owner()` still runs, as far as this machine can tell."""
+    words = name.rsplit(":", maxsplit=2)
+    if len(words) != len(("host", "process", "started")) or not words[1].isdigit():
+        return False
+    host, process, started = words
+    return host == socket.gethostname() and _started(int(process)) == started != ""
+
+
+def _started(process: int) -> str:
+    """Return the start time of a process in clock ticks since boot, "" where unknown."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    # The second field is the program's name in parentheses and may hold anything.
+    return text.rpartition(")")[2].split()[19]
