@@ -16,7 +16,7 @@ from tfbuild import __version__, artifact, settings, signals
 from tfbuild.engine.base import NO_SETUP, Engine, Facts, Setup
 from tfbuild.engine.watch import Watch, failure
 from tfbuild.errors import BuildError, SaveError, UsageError
-from tfbuild.progress import Progress, Silent
+from tfbuild.progress import BuildProgress, Silent
 from tfbuild.record import BuiltWheel, record_path
 from tfbuild.wheel import label
 
@@ -34,7 +34,7 @@ def build(
     recipe: "Recipe",
     engine: Engine,
     output_dir: Path,
-    progress: Progress = _SILENT,
+    progress: BuildProgress = _SILENT,
     *,
     setup: Setup = NO_SETUP,
     replace_other: bool = False,
@@ -57,15 +57,15 @@ def build(
         _check_others(recipe, output_dir)
     log = log_path(recipe)
     with signals.stoppable(), _workspace(output_dir) as work, Watch(log, progress) as run:
-        progress.phase(TOOLCHAIN)
+        run.phase(TOOLCHAIN)
         toolchain = engine.prepare(recipe, run.line, setup)
-        progress.phase(COMPILING)
+        run.phase(COMPILING)
         start = time.monotonic()
         end = engine.compile(recipe, toolchain, work / "out", run.line, setup)
         seconds = time.monotonic() - start
         if end.code != 0:
             raise failure(end, run, facts)
-        progress.phase(LABELLING)
+        run.phase(LABELLING)
         wheel = _only_wheel(work / "out", recipe, log)
         made = json.loads((work / "out/build.json").read_text(encoding="utf-8"))
         record = replace(

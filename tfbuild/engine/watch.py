@@ -1,14 +1,17 @@
 """Watches a build: output into a log, progress onto the screen, errors kept for the message."""
 
 import fcntl
+import time
 from collections import deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
-from tfbuild.engine import bazel, trouble
+from tfbuild.engine import bazel, events, trouble
 from tfbuild.engine.base import Exit, Facts
+from tfbuild.engine.course import Follower
 from tfbuild.errors import BuildError, EngineError, SaveError
-from tfbuild.progress import Progress
+from tfbuild.progress import BuildProgress
 
 if TYPE_CHECKING:
     from tfbuild.record import Actions
@@ -19,15 +22,36 @@ _KEPT_LINES = 4000
 _KILLED = frozenset({137, 143, -9, -15})
 
 
+OnFinished = Callable[[Sequence[events.Action]], None]
+"""Receives actions that have ended well, in the order in which they ended."""
+
+
 class Watch:
     """The output of a build: into the log, onto the screen as progress, the end kept for errors."""
 
-    def __init__(self, log: Path, progress: Progress) -> None:
+    def __init__(
+        self,
+        log: Path,
+        progress: BuildProgress,
+        *,
+        on_finished: OnFinished | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.log = log
         self.actions: Actions | None = None
+        """Bazel's closing count."""
+        self.finished: list[events.Action] = []
+        """Actions that have ended well, run or answered by a cache."""
+        self.failed: list[events.Failed] = []
+        self.exit_name = ""
+        """Bazel's own name for how it ended."""
         self.last: deque[str] = deque(maxlen=_KEPT_LINES)
         self.errors: list[str] = []
         self._progress = progress
+        self._on_finished = on_finished
+        self._clock = clock
+        self._follower = Follower(clock)
+        self._number = 0
         self._file: TextIO | None = None
 
     def __enter__(self) -> Self:
@@ -56,17 +80,49 @@ class Watch:
         if self._file is not None:
             self._file.close()
 
+    def phase(self, text: str) -> None:
+        """Begin a part of the build."""
+        self._follower = Follower(self._clock)
+        self._progress.phase(text)
+
     def line(self, text: str) -> None:
-        """Take one line of output."""
-        line = bazel.plain(text)
+        """Take one line of output: of the log, or an event."""
+        line, event = events.split(bazel.plain(text))
+        if event is not None:
+            self._event(event)
+        if event is None or line:
+            self._log(line)
+        self._progress.course(self._follower.course())
+
+    def _event(self, event: events.Event) -> None:
+        if event.number is not None:
+            if event.number <= self._number:
+                # Told again after a stream of output broke.
+                return
+            self._number = event.number
+        self._follower.event(event)
+        self.finished += event.actions
+        if event.actions and self._on_finished is not None:
+            self._on_finished(event.actions)
+        if event.failed is not None:
+            self.failed.append(event.failed)
+        self.exit_name = event.exit_name or self.exit_name
+        if event.actions_counted is not None:
+            self._count(event.actions_counted)
+
+    def _count(self, actions: "Actions") -> None:
+        self.actions = actions
+        self._follower.counted(actions)
+
+    def _log(self, line: str) -> None:
         self._write(line)
         self.last.append(line)
         if len(self.errors) < _SHOWN_ERRORS and bazel.is_error(line):
             self.errors.append(line)
-        done = bazel.progress(line)
-        if done:
-            self._progress.step(*done)
-        self.actions = bazel.summary(line) or self.actions
+        self._follower.line(line)
+        actions = bazel.summary(line)
+        if actions is not None:
+            self._count(actions)
 
     def _write(self, line: str) -> None:
         if self._file is None:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from tfbuild import build, publish, release, resources
 from tfbuild.engine import NO_SETUP, Engine, Setup, tools
 from tfbuild.errors import SaveError
-from tfbuild.progress import Progress, Silent
+from tfbuild.progress import BuildProgress, Silent
 from tfbuild.record import BuiltWheel
 from tfbuild.rehearse import checks, installers
 from tfbuild.rehearse.steps import CheckList, Step, Stopwatch
@@ -95,7 +95,7 @@ def rehearse(
     engine: Engine,
     folder: Path,
     host: "Host | None",
-    progress: Progress = _SILENT,
+    progress: BuildProgress = _SILENT,
     *,
     setup: Setup = NO_SETUP,
 ) -> Rehearsal:

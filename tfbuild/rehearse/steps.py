@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from tfbuild.progress import Progress
+from tfbuild.progress import BuildProgress, Course
 
 Outcome = Literal["passed", "skipped"]
 
@@ -36,7 +36,7 @@ class Finding:
 class CheckList:
     """Collects steps in their order."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: BuildProgress) -> None:
         self.steps: list[Step] = []
         self.progress = progress
 
@@ -66,7 +66,7 @@ class CheckList:
 class Stopwatch:
     """A Progress that passes everything on and takes the time of each phase."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: BuildProgress) -> None:
         self._progress = progress
         self._seconds: dict[str, float] = {}
         self._phase = ""
@@ -81,6 +81,10 @@ class Stopwatch:
     def step(self, done: int, total: int | None = None, text: str = "") -> None:
         """Pass on."""
         self._progress.step(done, total, text)
+
+    def course(self, course: Course) -> None:
+        """Pass on."""
+        self._progress.course(course)
 
     def note(self, text: str) -> None:
         """Pass on."""
