@@ -56,7 +56,8 @@ def build(
     if not replace_other:
         _check_others(recipe, output_dir)
     log = log_path(recipe)
-    with signals.stoppable(), _workspace(output_dir) as work, Watch(log, progress) as run:
+    watch = Watch(log, progress, secrets=setup.secrets)
+    with signals.stoppable(), _workspace(output_dir) as work, watch as run:
         run.phase(TOOLCHAIN)
         toolchain = engine.prepare(recipe, run.line, setup)
         run.phase(COMPILING)

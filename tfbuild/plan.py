@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
+    from tfbuild.remote import Remote
 
 # Measured by others, for our estimates: 62 to 114 minutes on two 20-core CPUs
 # (tensorflow/tensorflow#60167), 2 GB of memory for each compilation and 6 GB for Bazel and the
@@ -68,13 +69,14 @@ class Plan:
     """What is otherwise than a user might expect."""
 
 
-def plan(recipe: "Recipe", output_dir: str, engine: str) -> Plan:
+def plan(recipe: "Recipe", output_dir: str, engine: str, remote: "Remote | None" = None) -> Plan:
     """Return what the build of a recipe would do. Contacts nothing.
 
     Args:
         recipe: what is built.
         output_dir: where the wheel would go.
         engine: the word of `--engine`.
+        remote: servers that share results or do the work.
     """
     from tfbuild.engine.container import CACHES, image_tag
 
@@ -93,7 +95,7 @@ def plan(recipe: "Recipe", output_dir: str, engine: str) -> Plan:
         recipe_digest=recipe.digest,
         image="" if is_local else image_tag(recipe),
         volumes=() if is_local else CACHES,
-        outside=outside(recipe, is_local=is_local),
+        outside=outside(recipe, is_local=is_local, remote=remote),
         output=f"{output_dir.rstrip('/')}/{file}",
         estimate=_estimate(),
         problems=recipe.known_problems,
@@ -102,7 +104,11 @@ def plan(recipe: "Recipe", output_dir: str, engine: str) -> Plan:
 
 
 def outside(
-    recipe: "Recipe", *, is_local: bool = False, is_bundled: bool = False
+    recipe: "Recipe",
+    *,
+    is_local: bool = False,
+    is_bundled: bool = False,
+    remote: "Remote | None" = None,
 ) -> tuple[Outside, ...]:
     """Return every place that the build would take something from, in the order of the work.
 
@@ -110,6 +116,7 @@ def outside(
         recipe: what is built.
         is_local: without a container.
         is_bundled: with the rehearsal's workspace as source, which names no place by itself.
+        remote: servers that share results or do the work; it is also given something.
     """
     facts: dict[str, Any] = json.loads(recipe.files["recipe.json"])
     source, bazel = facts["source"], facts["bazel"]
@@ -131,6 +138,8 @@ def outside(
         ]
     if not is_bundled:
         found.append(("what that source names", _bazel_fetches(facts)))
+    if remote is not None:
+        found += remote.describe().items()
     return tuple(Outside(what=what, where=where) for what, where in found if where)
 
 

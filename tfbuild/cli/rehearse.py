@@ -10,6 +10,7 @@ import typer
 
 from tfbuild.cli import console, setup_options
 from tfbuild.cli import recipe_options as options
+from tfbuild.cli import remote_options as servers
 from tfbuild.cli.wheel import Engine_, foreign_cpu, name_downloads
 
 if TYPE_CHECKING:
@@ -51,6 +52,18 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
     apt_mirror: options.AptMirror_ = None,
     llvm_mirror: options.LlvmMirror_ = None,
     ca_certificate: setup_options.CaCertificate_ = None,
+    remote_cache: servers.RemoteCache_ = None,
+    remote_executor: servers.RemoteExecutor_ = None,
+    remote_instance: servers.RemoteInstance_ = None,
+    remote_ca: servers.RemoteCA_ = None,
+    remote_client_certificate: servers.RemoteClientCertificate_ = None,
+    remote_client_key: servers.RemoteClientKey_ = None,
+    remote_header_file: servers.RemoteHeaderFile_ = None,
+    remote_header_env: servers.RemoteHeaderEnv_ = None,
+    remote_read_only: servers.RemoteReadOnly_ = False,
+    remote_local_fallback: servers.RemoteFallback_ = False,
+    remote_timeout: servers.RemoteTimeout_ = None,
+    remote_platform: servers.RemotePlatform_ = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Rehearse a build with a small workspace, before three hours are spent.
@@ -65,6 +78,20 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
     from tfbuild.rehearse import rehearse as go
 
     check_name(engine)
+    remote = servers.remote(
+        cache=remote_cache,
+        executor=remote_executor,
+        instance=remote_instance,
+        ca=remote_ca,
+        client_certificate=remote_client_certificate,
+        client_key=remote_client_key,
+        header_file=remote_header_file,
+        header_env=remote_header_env,
+        read_only=remote_read_only,
+        local_fallback=remote_local_fallback,
+        timeout=remote_timeout,
+        platform=remote_platform,
+    )
     given: dict[str, Any] = {
         "target": target,
         "tensorflow": tensorflow,
@@ -96,8 +123,10 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
         foreign_cpu(release)
         for notice in release.notices:
             console.say(f"note: {notice}")
-        name_downloads(release, is_local=chosen.name == "local", is_bundled=True)
+        is_local = chosen.name == "local"
+        name_downloads(release, is_local=is_local, is_bundled=True, remote=remote)
         recipe = _recipe(given, release, chosen, folder)
+        setup = servers.join(setup, remote, recipe, in_container=not is_local)
         with console.progress(quiet=json_) as progress:
             done = go(recipe, chosen, folder, _host(), progress, setup=setup)
     _show(done, keep, json_=json_)

@@ -8,12 +8,14 @@ import typer
 
 from tfbuild.cli import console, setup_options
 from tfbuild.cli import recipe_options as options
+from tfbuild.cli import remote_options as servers
 
 if TYPE_CHECKING:
     from tfbuild.engine import Engine, Setup
     from tfbuild.plan import Plan
     from tfbuild.recipe import Recipe
     from tfbuild.record import BuiltWheel
+    from tfbuild.remote import Remote
 
 Engine_ = Annotated[
     str,
@@ -68,6 +70,18 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
     apt_mirror: options.AptMirror_ = None,
     llvm_mirror: options.LlvmMirror_ = None,
     ca_certificate: setup_options.CaCertificate_ = None,
+    remote_cache: servers.RemoteCache_ = None,
+    remote_executor: servers.RemoteExecutor_ = None,
+    remote_instance: servers.RemoteInstance_ = None,
+    remote_ca: servers.RemoteCA_ = None,
+    remote_client_certificate: servers.RemoteClientCertificate_ = None,
+    remote_client_key: servers.RemoteClientKey_ = None,
+    remote_header_file: servers.RemoteHeaderFile_ = None,
+    remote_header_env: servers.RemoteHeaderEnv_ = None,
+    remote_read_only: servers.RemoteReadOnly_ = False,
+    remote_local_fallback: servers.RemoteFallback_ = False,
+    remote_timeout: servers.RemoteTimeout_ = None,
+    remote_platform: servers.RemotePlatform_ = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compile TensorFlow for a CPU; the wheel and its record go into wheels/.
@@ -83,6 +97,20 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
 
     check_name(engine)
     setup = setup_options.make(engine=engine, ca_certificate=ca_certificate)
+    remote = servers.remote(
+        cache=remote_cache,
+        executor=remote_executor,
+        instance=remote_instance,
+        ca=remote_ca,
+        client_certificate=remote_client_certificate,
+        client_key=remote_client_key,
+        header_file=remote_header_file,
+        header_env=remote_header_env,
+        read_only=remote_read_only,
+        local_fallback=remote_local_fallback,
+        timeout=remote_timeout,
+        platform=remote_platform,
+    )
     recipe = options.make(
         target=target,
         tensorflow=tensorflow,
@@ -111,11 +139,12 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         console.say(f"note: {notice}")
     if not dry_run:
         chosen = choose(engine)
-        built = _build(recipe, chosen, output_dir, setup, replace_other=replace)
+        built = _build(recipe, chosen, output_dir, setup, replace_other=replace, remote=remote)
         _show_built(built, output_dir, json_=json_)
         return
     foreign_cpu(recipe)
-    planned = plan.plan(recipe, str(output_dir), engine)
+    servers.join(setup, remote, recipe, in_container=engine != "local")
+    planned = plan.plan(recipe, str(output_dir), engine, remote)
     _show_plan(planned, engine, json_=json_)
 
 
@@ -136,11 +165,17 @@ def foreign_cpu(recipe: "Recipe") -> str | None:
     return why
 
 
-def name_downloads(recipe: "Recipe", *, is_local: bool, is_bundled: bool = False) -> None:
+def name_downloads(
+    recipe: "Recipe",
+    *,
+    is_local: bool,
+    is_bundled: bool = False,
+    remote: "Remote | None" = None,
+) -> None:
     """Name every outside place before anything is fetched from it."""
     from tfbuild import plan
 
-    places = plan.outside(recipe, is_local=is_local, is_bundled=is_bundled)
+    places = plan.outside(recipe, is_local=is_local, is_bundled=is_bundled, remote=remote)
     console.say(
         "Takes from outside, as far as it is not there yet:" if places else "Downloads nothing."
     )
@@ -149,7 +184,13 @@ def name_downloads(recipe: "Recipe", *, is_local: bool, is_bundled: bool = False
 
 
 def _build(
-    recipe: "Recipe", engine: "Engine", output_dir: Path, setup: "Setup", *, replace_other: bool
+    recipe: "Recipe",
+    engine: "Engine",
+    output_dir: Path,
+    setup: "Setup",
+    *,
+    replace_other: bool,
+    remote: "Remote | None",
 ) -> "BuiltWheel":
     from tfbuild import build
 
@@ -158,7 +199,9 @@ def _build(
         f"on {engine.facts()}"
     )
     foreign_cpu(recipe)
-    name_downloads(recipe, is_local=engine.name == "local")
+    is_local = engine.name == "local"
+    setup = servers.join(setup, remote, recipe, in_container=not is_local)
+    name_downloads(recipe, is_local=is_local, remote=remote)
     console.say(f"Log: {build.log_path(recipe)}")
     with console.progress() as progress:
         return build.build(

@@ -32,6 +32,8 @@ class Setup:
     """Bazel's options, a line each ("build --remote_cache=..."); {setup} is the files' folder."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Keys, certificates: only root in the container, or the user locally, may read them."""
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    """Texts that no log may hold, should a program print them."""
 
     def placed(self, folder: str) -> dict[str, bytes]:
         """Return every file of the run, `RC` among them, as it has to be in that folder."""
@@ -48,6 +50,7 @@ def joined(*setups: Setup) -> Setup:
         environment={key: text for setup in setups for key, text in setup.environment.items()},
         rc="".join(setup.rc for setup in setups),
         files={name: data for setup in setups for name, data in setup.files.items()},
+        secrets=frozenset().union(*(setup.secrets for setup in setups)),
     )
 
 

@@ -34,6 +34,7 @@ class Watch:
         log: Path,
         progress: BuildProgress,
         *,
+        secrets: frozenset[str] = frozenset(),
         on_finished: OnFinished | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -52,6 +53,7 @@ class Watch:
         self._clock = clock
         self._follower = Follower(clock)
         self._number = 0
+        self._secrets = sorted(secrets, key=len, reverse=True)
         self._file: TextIO | None = None
 
     def __enter__(self) -> Self:
@@ -87,7 +89,7 @@ class Watch:
 
     def line(self, text: str) -> None:
         """Take one line of output: of the log, or an event."""
-        line, event = events.split(bazel.plain(text))
+        line, event = events.split(self._public(bazel.plain(text)))
         if event is not None:
             self._event(event)
         if event is None or line:
@@ -123,6 +125,11 @@ class Watch:
         actions = bazel.summary(line)
         if actions is not None:
             self._count(actions)
+
+    def _public(self, line: str) -> str:
+        for secret in self._secrets:
+            line = line.replace(secret, "[hidden]")
+        return line
 
     def _write(self, line: str) -> None:
         if self._file is None:

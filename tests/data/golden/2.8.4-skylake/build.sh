@@ -91,6 +91,23 @@ if [[ -n $debian_bazel ]]; then
     startup+=(--install_base=/usr/share/bazel --trust_install_base)
     options+=(--host_javabase=@local_jdk//:jdk)
 fi
+# Bazel hashes neither the compiler nor the headers in /usr. Where several machines share a cache, none
+# must take the results of another compiler: the property is a part of the key of every action.
+toolchain() {
+    {
+        uname -m
+        "${CC:-gcc}" -v
+        ld --version
+        as --version
+        "$python" -VV
+        dpkg-query --show --showformat '${db:Status-Abbrev} ${binary:Package} ${Version}\n' \
+            'binutils*' 'clang*' 'cpp*' 'g++*' 'gcc*' 'lib*gcc*' 'libc-*' 'libc6*' 'libclang*' \
+            'libllvm*' 'libpython3*' 'libstdc++*' 'linux-libc-dev*' 'lld*' 'llvm*' 'python3*'
+    } 2>&1 | grep -v '^un ' | sha256sum | cut -c 1-16
+}
+if [[ ! -e $TFBUILD_SETUP/executes-remotely ]]; then
+    options+=(--remote_default_exec_properties=tfbuild-toolchain="$(toolchain)")
+fi
 option_of_bazel 0 5 --distinct_host_configuration=true
 if [[ -n $TFBUILD_JOBS ]]; then options+=(--jobs="$TFBUILD_JOBS"); fi
 if [[ -n $TFBUILD_MEMORY ]]; then options+=(--local_ram_resources="$TFBUILD_MEMORY"); fi
