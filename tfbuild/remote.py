@@ -147,6 +147,12 @@ def make(
         platform=tuple(_property(pair) for pair in platform),
     )
     _check_encryption(made)
+    if made.executor and made.cache.startswith("http"):
+        raise UsageError(
+            "Remote execution needs a cache that speaks gRPC.",
+            why="Bazel does not combine it with an HTTP cache.",
+            do="Leave --remote-cache out, or give it a grpc:// or grpcs:// address.",
+        )
     return made
 
 
@@ -183,8 +189,8 @@ def _check_bazel(remote: Remote, bazel: str) -> None:
             "This Bazel reads certificates for gRPC only, not for an HTTP cache.",
             why="That came after Bazel 4 (bazelbuild/bazel issue 14397); the recipe's is "
             + ("the distribution's, which may be 4." if bazel == "apt" else f"{bazel}."),
-            do="Use the cache over grpcs://, or with headers and a certificate that Java trusts, "
-            "or take TensorFlow 2.9 or later.",
+            do="Use the cache over grpcs://, or take TensorFlow 2.9 or later. A certificate authority "
+            "alone: --ca-certificate in place of --remote-ca.",
         )
 
 

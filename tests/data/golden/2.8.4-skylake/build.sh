@@ -65,6 +65,10 @@ option_of_bazel() { # oldest and newest major version that know it, option
     if ((major >= $1 && major <= $2)); then options+=("$3"); fi
 }
 
+# Bazel's own log there repeats every option of the run, headers for a server among them.
+chmod 700 "$TFBUILD_OUTPUT_BASE"
+trap 'rm -f "$TFBUILD_OUTPUT_BASE"/java.log*' EXIT
+
 # What the user has in /etc or at home must not change the wheel.
 startup=(--nosystem_rc --nohome_rc --bazelrc="$TFBUILD_BAZELRC"
     --output_base="$TFBUILD_OUTPUT_BASE" --max_idle_secs=60)
@@ -77,7 +81,6 @@ if [[ -s $TFBUILD_SETUP/truststore.p12 ]]; then
     done
 fi
 options=(
-    --disk_cache="$TFBUILD_CACHE/disk"
     --repository_cache="$TFBUILD_CACHE/repository"
     # Some trees let Bazel print all that it reads in bazelrc files, this run's among them.
     --announce_rc=false
@@ -102,11 +105,16 @@ toolchain() {
         "$python" -VV
         dpkg-query --show --showformat '${db:Status-Abbrev} ${binary:Package} ${Version}\n' \
             'binutils*' 'clang*' 'cpp*' 'g++*' 'gcc*' 'lib*gcc*' 'libc-*' 'libc6*' 'libclang*' \
-            'libllvm*' 'libpython3*' 'libstdc++*' 'linux-libc-dev*' 'lld*' 'llvm*' 'python3*'
+            'libllvm*' 'libpython3*' 'libstdc++*' 'linux-libc-dev*' 'lld*' 'llvm*' 'python3*' ||
+            true
     } 2>&1 | grep -v '^un ' | sha256sum | cut -c 1-16
 }
-if [[ ! -e $TFBUILD_SETUP/executes-remotely ]]; then
-    options+=(--remote_default_exec_properties=tfbuild-toolchain="$(toolchain)")
+disk_cache=--disk_cache=$TFBUILD_CACHE/disk
+if [[ -e $TFBUILD_SETUP/executes-remotely ]]; then
+    # The compiler is the workers' own. Bazel 4 cannot have a disk cache besides.
+    option_of_bazel 5 99 "$disk_cache"
+else
+    options+=("$disk_cache" --remote_default_exec_properties=tfbuild-toolchain="$(toolchain)")
 fi
 option_of_bazel 0 5 --distinct_host_configuration=true
 if [[ -n $TFBUILD_JOBS ]]; then options+=(--jobs="$TFBUILD_JOBS"); fi
