@@ -189,7 +189,7 @@ def _check_bazel(remote: Remote, bazel: str) -> None:
             "This Bazel reads certificates for gRPC only, not for an HTTP cache.",
             why="That came after Bazel 4 (bazelbuild/bazel issue 14397); the recipe's is "
             + ("the distribution's, which may be 4." if bazel == "apt" else f"{bazel}."),
-            do="Use the cache over grpcs://, or take TensorFlow 2.9 or later. A certificate authority "
+            do="Use the cache over grpcs://, or take TensorFlow 2.9 or later. For an authority "
             "alone: --ca-certificate in place of --remote-ca.",
         )
 

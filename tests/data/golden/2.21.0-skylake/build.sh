@@ -67,7 +67,7 @@ option_of_bazel() { # oldest and newest major version that know it, option
 
 # Bazel's own log there repeats every option of the run, headers for a server among them.
 chmod 700 "$TFBUILD_OUTPUT_BASE"
-trap 'rm -f "$TFBUILD_OUTPUT_BASE"/java.log*' EXIT
+forget_options() { rm -f "$TFBUILD_OUTPUT_BASE"/java.log*; }
 
 # What the user has in /etc or at home must not change the wheel.
 startup=(--nosystem_rc --nohome_rc --bazelrc="$TFBUILD_BAZELRC"
@@ -283,7 +283,7 @@ end_events() {
     wait "$follower" || true
     rm -f "$events"
 }
-trap end_events EXIT
+trap 'end_events; forget_options' EXIT
 phase() { printf 'tfbuild-event: {"phase":"%s"}\n' "$1"; }
 
 echo "tfbuild: Bazel $version, -march=skylake-avx512 -mprefer-vector-width=256"
