@@ -1,18 +1,16 @@
 """Runs a recipe on an engine; the wheel and its record appear together, whole or not at all."""
 
-import json
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from tfbuild import __version__, artifact, settings, signals
+from tfbuild import artifact, made, provenance, settings, signals
 from tfbuild.engine.base import NO_SETUP, Engine, Facts, Setup
 from tfbuild.engine.watch import Watch, failure
 from tfbuild.errors import BuildError, SaveError, UsageError
@@ -23,8 +21,6 @@ from tfbuild.wheel import label
 if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
 
-RECORD_NAME = "tfbuild.json"
-"""The record's name inside a wheel's .dist-info."""
 TOOLCHAIN, COMPILING, LABELLING = "Toolchain", "Compiling", "Labelling the wheel"
 """The phases that a build reports, in their order."""
 _SILENT = Silent()
@@ -68,15 +64,21 @@ def build(
             raise failure(end, run, facts)
         run.phase(LABELLING)
         wheel = _only_wheel(work / "out", recipe, log)
-        made = json.loads((work / "out/build.json").read_text(encoding="utf-8"))
+        told = made.read(work / "out" / made.FILE)
         record = replace(
-            _record(recipe, wheel, made),
+            provenance.record(recipe, wheel.name, told),
             engine=str(facts),
             image=toolchain,
+            base_digest=engine.base(toolchain),
+            base_image=recipe.base_image if toolchain else "",
             actions=run.actions,
             seconds=round(seconds, 3),
         )
-        return _finish(wheel, record, recipe, output_dir, work, replace_other=replace_other)
+        inside = provenance.inside(record)
+        labelled = label.relabel(
+            wheel, recipe.label, work / "labelled", inside, moment=record.source_date_epoch
+        )
+        return _finish(labelled, record, recipe, output_dir, replace_other=replace_other)
 
 
 def log_path(recipe: "Recipe") -> Path:
@@ -150,7 +152,7 @@ def _check_other(wheel: Path, recipe: "Recipe") -> None:
 
 def _only_wheel(out: Path, recipe: "Recipe", log: Path) -> Path:
     wheels = sorted(out.glob("*.whl"))
-    if len(wheels) != 1 or not (out / "build.json").is_file():
+    if len(wheels) != 1 or not (out / made.FILE).is_file():
         raise BuildError(
             "The build script did not leave one wheel and its build.json.",
             why=f"It left: {', '.join(sorted(path.name for path in out.glob('*'))) or 'nothing'}.",
@@ -170,60 +172,16 @@ def _only_wheel(out: Path, recipe: "Recipe", log: Path) -> Path:
     return wheels[0]
 
 
-def _record(recipe: "Recipe", wheel: Path, made: dict[str, str]) -> BuiltWheel:
-    """Return the record without what only the run and the finished file tell."""
-    name, version, _, _ = parse_wheel_filename(wheel.name)
-    return BuiltWheel(
-        file=wheel.name,
-        sha256="",
-        size=0,
-        distribution=name,
-        version=f"{version.public}+{recipe.label}",
-        tensorflow=recipe.tensorflow,
-        python=recipe.python,
-        architecture=recipe.target.architecture,
-        target=recipe.target.name,
-        requires=recipe.target.requires,
-        flags=_flags(recipe, made),
-        recipe_digest=recipe.digest,
-        engine="",
-        image=None,
-        compiler=made.get("compiler", ""),
-        bazel=made.get("bazel", ""),
-        actions=None,
-        seconds=0.0,
-        built_at=datetime.now(UTC).replace(microsecond=0),
-        tfbuild=__version__,
-        notices=recipe.notices,
-    )
-
-
-def _flags(recipe: "Recipe", made: dict[str, str]) -> tuple[str, ...]:
-    """Return the target's flags: where only the image knows its compiler, as the script chose."""
-    return tuple(made["flags"].split()) if made.get("flags") else recipe.flags
-
-
 def _finish(
-    wheel: Path,
+    labelled: Path,
     record: BuiltWheel,
     recipe: "Recipe",
     output_dir: Path,
-    work: Path,
     *,
     replace_other: bool,
 ) -> BuiltWheel:
-    """Label the wheel, put the record into it and beside it, and move both to their place."""
-    # Inside the wheel the record cannot know the wheel's own hash and size.
-    name, version, *tags = wheel.name.removesuffix(".whl").split("-")
-    file = "-".join([name, f"{version.partition('+')[0]}+{recipe.label}", *tags]) + ".whl"
-    inside = {RECORD_NAME: artifact.to_json(replace(record, file=file)).encode()}
-    labelled = label.relabel(wheel, recipe.label, work / "labelled", inside)
-    final = replace(
-        record,
-        file=labelled.name,
-        sha256=artifact.sha256(labelled),
-        size=labelled.stat().st_size,
-    )
+    """Move the wheel and its record to their place."""
+    final = replace(record, sha256=artifact.sha256(labelled), size=labelled.stat().st_size)
     place = output_dir / labelled.name
     if not replace_other:
         try:

@@ -72,7 +72,7 @@ def read(path: Path) -> Own:
         pythons=pythons,
         requires=record.requires if record else frozenset(),
         architecture=record.architecture if record else _architecture(tags),
-        built_at=record.built_at if record else _time(path),
+        built_at=(record and record.built_at) or _time(path),
     )
 
 

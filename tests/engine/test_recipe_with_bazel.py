@@ -18,7 +18,7 @@ from tfbuild.recipe import Options, Sources
 
 pytestmark = pytest.mark.engine
 RECORDING = """#!/bin/bash
-[[ $* == --version ]] || printf '%s\\n' "$@" >"$CALL"
+[[ " $* " != *" build "* ]] || printf '%s\\n' "$@" >"$CALL"
 exec bazel "$@"
 """
 

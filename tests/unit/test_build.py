@@ -6,6 +6,7 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,12 @@ from tests.wheels import make_wheel
 from tfbuild import artifact, build, recipe, target
 from tfbuild.engine.base import NO_SETUP, Exit, Facts, OnLine, Setup
 from tfbuild.errors import BuildError, EngineError, SaveError, UsageError
-from tfbuild.recipe import Options, Recipe
+from tfbuild.recipe import Options, Recipe, Sources
 from tfbuild.record import Actions, BuiltWheel, record_path
 
 RECIPE = recipe.make("2.15.1", "3.11", target.find("haswell"))
-OTHER = recipe.make("2.15.1", "3.11", target.find("haswell"), options=Options(jobs=3))
+BASE = "debian:trixie"
+OTHER = recipe.make("2.15.1", "3.11", target.find("haswell"), Sources(base_image=BASE))
 DONE = ("[1 / 3] Compiling a.cc", "INFO: 30 processes: 3 remote cache hit, 9 internal, 18 local.")
 NAME = "tensorflow-2.15.1+haswell-cp311-cp311-linux_x86_64.whl"
 
@@ -51,6 +53,9 @@ class Scripted:
     def prepare(self, recipe: Recipe, on_line: OnLine, setup: Setup = NO_SETUP) -> str:
         return "sha256:image"
 
+    def base(self, toolchain: str | None) -> str:
+        return "sha256:base"
+
     def compile(
         self,
         recipe: Recipe,
@@ -67,7 +72,15 @@ class Scripted:
                 files = {"tensorflow/__init__.py": self.content}
                 make_wheel(out, "tensorflow" + "x" * number, "2.15.1", self.tag, files=files)
             out.mkdir(exist_ok=True)
-            facts = {"compiler": "clang 16", "bazel": "6.1.0", "python": "3.11.2"}
+            facts = {
+                "compiler": "clang 16",
+                "bazel": "6.1.0",
+                "python": "3.11.2",
+                "libc": "glibc 2.36",
+                "source_date_epoch": 1_700_000_000,
+                "commit": "c0ffee",
+                "options": ["--define=a=b"],
+            }
             (out / "build.json").write_text(json.dumps(facts))
         return Exit(code=self.code, out_of_memory=self.oom)
 
@@ -97,6 +110,37 @@ def test_wheel_and_record(tmp_path: Path) -> None:
             BuiltWheel, archive.read("tensorflow-2.15.1+haswell.dist-info/tfbuild.json")
         )
     assert (inside.recipe_digest, inside.file) == (RECIPE.digest, NAME)
+    assert inside.options == built.options
+    assert {"--compilation_mode=opt", "--copt=-march=haswell", "--define=a=b"} <= set(built.options)
+    assert inside.base_digest == "sha256:base"
+    assert (built.source and built.source.commit, built.libc) == ("c0ffee", "glibc 2.36")
+
+
+def test_the_wheel_is_the_same_whatever_the_run_was(tmp_path: Path) -> None:
+    """Engine, image, time, duration and numbers of actions stay in the record beside it."""
+
+    class Other(Scripted):
+        def facts(self) -> Facts:
+            return replace(super().facts(), name="podman", version="5", cpus=3)
+
+        def prepare(self, recipe: Recipe, on_line: OnLine, setup: Setup = NO_SETUP) -> str:
+            return "sha256:another"
+
+    first = build.build(RECIPE, Scripted(), tmp_path / "a")
+    jobs = Options(jobs=3, memory=4000)
+    again = recipe.make("2.15.1", "3.11", target.find("haswell"), options=jobs)
+    second = build.build(again, Other(["INFO: 1 process: 1 local."]), tmp_path / "b")
+    assert (tmp_path / "a" / NAME).read_bytes() == (tmp_path / "b" / NAME).read_bytes()
+    assert (first.engine, first.image) != (second.engine, second.image)
+    assert first.actions != second.actions
+
+
+def test_files_have_the_time_of_the_source(tmp_path: Path) -> None:
+    built = build.build(RECIPE, Scripted(), tmp_path)
+    assert built.source_date_epoch == 1_700_000_000
+    with zipfile.ZipFile(tmp_path / NAME) as archive:
+        # date --utc --date=@1700000000
+        assert {info.date_time for info in archive.infolist()} == {(2023, 11, 14, 22, 13, 20)}
 
 
 def test_the_log_holds_everything(tmp_path: Path) -> None:

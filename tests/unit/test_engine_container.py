@@ -15,6 +15,7 @@ from tfbuild.engine.client import LABEL_OWNER, Plan
 from tfbuild.engine.container import ContainerEngine
 from tfbuild.engine.owner import alive, owner
 from tfbuild.errors import EngineError
+from tfbuild.recipe import Sources
 
 RECIPE = recipe.make("2.15.1", "3.11", target.find("haswell"))
 
@@ -26,7 +27,8 @@ class Recording:
 
     def __init__(self, *, code: int = 0, builds: bool = True) -> None:
         self.calls: list[str] = []
-        self.images: dict[str, str] = {}
+        self.images: dict[str, str] = {RECIPE.base_image: "sha256:" + "ee" * 32}
+        self.labelled: Mapping[str, str] = {}
         self.there: dict[str, Mapping[str, str]] = {}
         self.plans: list[Plan] = []
         self.code = code
@@ -39,6 +41,12 @@ class Recording:
 
     def image(self, tag: str) -> str | None:
         return self.images.get(tag)
+
+    def labels(self, image: str) -> Mapping[str, str]:
+        return self.labelled
+
+    def digest(self, image: str) -> str:
+        return "sha256:" + "ef" * 32
 
     def pull(self, tag: str, on_line: OnLine) -> None:
         self.calls.append(f"pull {tag}")
@@ -70,6 +78,7 @@ class Recording:
     ) -> bool:
         assert (context / "Dockerfile").is_file()
         self.calls.append(f"build {stage}")
+        self.labelled = labels
         on_line("Step 1/1 : FROM x")
         if self.builds:
             self.images[tag] = "sha256:" + "ab" * 32
@@ -111,6 +120,20 @@ def test_an_image_that_is_there_is_not_built_again() -> None:
     first = engine.prepare(RECIPE, ignore)
     assert engine.prepare(RECIPE, ignore) == first
     assert client.calls == ["build toolchain"]
+
+
+def test_the_toolchain_tells_what_it_was_made_from() -> None:
+    engine = ContainerEngine(client=Recording())
+    assert engine.base(engine.prepare(RECIPE, ignore)) == "sha256:" + "ef" * 32
+    assert engine.base(None) == ""
+    pin = "sha256:" + "12" * 32
+    pinned = recipe.make(
+        "2.15.1", "3.11", target.find("haswell"), Sources(base_image=f"debian@{pin}")
+    )
+    client = Recording()
+    client.images[pinned.base_image] = "sha256:1"
+    engine = ContainerEngine(client=client)
+    assert engine.base(engine.prepare(pinned, ignore)) == pin
 
 
 def test_targets_share_the_toolchain() -> None:
@@ -191,8 +214,12 @@ def test_image_that_cannot_be_built() -> None:
 
 
 def test_base_image_out_of_reach() -> None:
+    client = Recording()
+    client.images = {}
     with pytest.raises(EngineError, match="cannot reach a server"):
-        ContainerEngine(client=Recording()).reaches(RECIPE, "github.com", 443)
+        ContainerEngine(client=client).reaches(RECIPE, "github.com", 443)
+    with pytest.raises(EngineError, match="cannot reach a server"):
+        ContainerEngine(client=client).prepare(RECIPE, ignore)
 
 
 def test_a_host_is_never_part_of_the_shell_line() -> None:

@@ -17,6 +17,7 @@ from tfbuild.recipe import Options
 HASWELL = target.find("haswell")
 FAKE = """#!/bin/bash
 if [[ $* == --version ]]; then echo "bazel $FAKE_VERSION"; exit 0; fi
+if [[ " $* " != *" build "* ]]; then exit 2; fi
 printf '%s\\n' "$@" >>"$FAKE_CALLS"
 [[ -z ${FAKE_FAILS-} ]] || exit "$FAKE_FAILS"
 package=bazel-bin/tensorflow/tools/pip_package
@@ -89,8 +90,63 @@ def test_one_wheel_and_what_made_it(run: Run, tensorflow: str) -> None:
     gcc = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True)
     assert told["compiler"] == gcc.stdout.splitlines()[0]
     assert told["python"].startswith(("3.11.", "3.12."))
+    libc = subprocess.run(
+        ["getconf", "GNU_LIBC_VERSION"], capture_output=True, text=True, check=True
+    )
+    assert told["libc"] == libc.stdout.strip()
+    # What this Bazel was asked afterwards it did not answer.
+    assert (told["repositories"], told["external"]) == (None, "")
     goal = "wheel" if release.find(tensorflow).kind in "BC" else "build_pip_package"
     assert arguments[-1] == f"//tensorflow/tools/pip_package:{goal}"
+
+
+def test_the_time_is_that_of_the_newest_file_or_of_the_commit(run: Run, tmp_path: Path) -> None:
+    tree = tmp_path / "source"
+    (tree / "tensorflow/tools/pip_package").mkdir(parents=True)
+    for name, moment in {
+        "a.py": 1_500_000_000,
+        "b.py": 1_600_000_000,
+        "c.pyc": 1_700_000_000,
+    }.items():
+        (tree / name).touch()
+        os.utime(tree / name, (moment, moment))
+    (tree / ".tfbuild-commit").write_text("0123456789abcdef0123456789abcdef01234567\n")
+    _, _, out = run("2.21", "7.4.1", Options(compiler="system"))
+    told = json.loads((out / "build.json").read_text())
+    assert told["source_date_epoch"] == 1_600_000_000
+    assert told["commit"] == "0123456789abcdef0123456789abcdef01234567"
+
+    def git(*words: str) -> str:
+        dated = {"GIT_COMMITTER_DATE": "1650000000 +0000", "GIT_AUTHOR_DATE": "1600000001 +0000"}
+        who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+        done = subprocess.run(
+            ["git", *who, *words],
+            cwd=tree,
+            env={**os.environ, **dated},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "x")
+    _, _, out = run("2.21", "7.4.1", Options(compiler="system"))
+    told = json.loads((out / "build.json").read_text())
+    assert (told["source_date_epoch"], told["commit"]) == (1_650_000_000, git("rev-parse", "HEAD"))
+
+
+def test_places_and_numbers_of_jobs_are_not_among_the_options(run: Run) -> None:
+    _, arguments, out = run("2.12", "5.3.0", Options(compiler="system", jobs=3, memory=4000))
+    told = json.loads((out / "build.json").read_text())["options"]
+    assert "--distinct_host_configuration=true" in told
+    assert set(told) < set(arguments)
+    left = {word.partition("=")[0] for word in arguments[arguments.index("build") :]} - {
+        word.partition("=")[0] for word in told
+    }
+    assert {"--jobs", "--local_ram_resources", "--disk_cache", "--python_path"} <= left
+    assert str(out.parent) not in json.dumps(told)
 
 
 def test_places_may_have_spaces(run: Run) -> None:

@@ -103,6 +103,13 @@ class Engine(Protocol):
             EngineError: it cannot be made; names the outside source that did not answer.
         """
 
+    def base(self, toolchain: str | None) -> str:
+        """Return what a toolchain image was made from: "sha256:..." of its base image.
+
+        The registry's digest, or the image's own ID where it came from no registry; "" where that
+        is not known, and without images.
+        """
+
     def compile(
         self,
         recipe: "Recipe",

@@ -10,6 +10,8 @@ from tfbuild.engine.base import Exit, Facts, OnLine
 LABEL_OWNER = "tfbuild.owner"
 LABEL_STEP = "tfbuild.step"
 LABEL_TOOLCHAIN = "tfbuild.toolchain"
+LABEL_BASE = "tfbuild.base"
+"""Digest of the image that a toolchain image was made from."""
 NO_LABELS = (LABEL_OWNER, LABEL_STEP)
 """Those of a container that an image made of it must not hand down."""
 
@@ -42,6 +44,12 @@ class Client(Protocol):
 
     def image(self, tag: str) -> str | None:
         """Return the ID of the image, None if there is none."""
+
+    def labels(self, image: str) -> Mapping[str, str]:
+        """Return the labels of an image that is there."""
+
+    def digest(self, image: str) -> str:
+        """Return the digest by which a registry knows an image that is there, else its ID."""
 
     def pull(self, tag: str, on_line: OnLine) -> None:
         """Fetch an image from its registry."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tfbuild import signals
 from tfbuild.engine import proxies, trouble
 from tfbuild.engine.base import NO_SETUP, SETUP_FOLDER, Exit, Facts, OnLine, Setup, joined
-from tfbuild.engine.client import LABEL_OWNER, LABEL_TOOLCHAIN, Client, Plan
+from tfbuild.engine.client import LABEL_BASE, LABEL_OWNER, LABEL_TOOLCHAIN, Client, Plan
 from tfbuild.engine.owner import alive, owner
 from tfbuild.engine.steps import Steps
 from tfbuild.errors import EngineError
@@ -51,6 +51,7 @@ class ContainerEngine:
         there = self.client.image(tag)
         if there is not None:
             return there
+        base = self._base(recipe, on_line)
         lines: deque[str] = deque(maxlen=2000)
 
         def keep(line: str) -> None:
@@ -62,14 +63,14 @@ class ContainerEngine:
             context = Path(name) / "context"
             recipe.write(context)
             if full.files or not full.environment.keys() <= proxies.RECORDED_NOWHERE:
-                way = Steps(client=self.client, recipe=recipe, setup=full, on_line=keep)
+                way = Steps(client=self.client, recipe=recipe, base=base, setup=full, on_line=keep)
                 built = way.build(context, tag)
             else:
                 built = self.client.build(
                     context,
                     stage="toolchain",
                     tag=tag,
-                    labels={LABEL_TOOLCHAIN: recipe.toolchain_digest},
+                    labels={LABEL_TOOLCHAIN: recipe.toolchain_digest, LABEL_BASE: base},
                     on_line=keep,
                     proxies=full.environment,
                 )
@@ -77,6 +78,10 @@ class ContainerEngine:
         if image is None:
             raise trouble.image_error(self.name, list(lines), recipe.base_image)
         return image
+
+    def base(self, toolchain: str | None) -> str:
+        """Return the digest or ID of the base image, as it was when the toolchain was made."""
+        return self.client.labels(toolchain).get(LABEL_BASE, "") if toolchain else ""
 
     def compile(
         self,
@@ -115,13 +120,7 @@ class ContainerEngine:
 
     def reaches(self, recipe: "Recipe", host: str, port: int) -> bool:
         """Try to connect from a container of the base image; bash can do that by itself."""
-        if self.client.image(recipe.base_image) is None:
-            lines: list[str] = []
-            try:
-                self.client.pull(recipe.base_image, lines.append)
-            except EngineError as error:
-                lines += error.why.splitlines()
-                raise trouble.image_error(self.name, lines, recipe.base_image) from error
+        self._pull(recipe.base_image, _ignore)
         # Host and port come as arguments, so that the shell does not read them.
         knock = ("timeout", "5", "bash", "-c", 'exec 3<>"/dev/tcp/$0/$1"', host, str(port))
         container = self.client.create(
@@ -140,6 +139,27 @@ class ContainerEngine:
         machine's programs use.
         """
         return joined(setup, Setup(environment=self.client.proxies()))
+
+    def _base(self, recipe: "Recipe", on_line: OnLine) -> str:
+        """Return the base image's digest, which the toolchain image will carry as a label."""
+        self._pull(recipe.base_image, on_line)
+        return recipe.base_image.partition("@")[2] or self.client.digest(recipe.base_image)
+
+    def _pull(self, image: str, on_line: OnLine) -> None:
+        """Fetch an image that is not there."""
+        if self.client.image(image) is not None:
+            return
+        lines: list[str] = []
+
+        def keep(line: str) -> None:
+            lines.append(line)
+            on_line(line)
+
+        try:
+            self.client.pull(image, keep)
+        except EngineError as error:
+            lines += error.why.splitlines()
+            raise trouble.image_error(self.name, lines, image) from error
 
     def _clear(self, recipe: "Recipe") -> None:
         """Remove what a killed tfbuild has left of this recipe; refuse if one is at work."""

@@ -16,6 +16,7 @@ import docker
 import docker.errors
 import requests
 from docker.types import LogConfig, Mount
+from docker.utils import parse_repository_tag
 from docker.utils.config import load_general_config
 
 from tfbuild.engine import archives, docker_host, proxies
@@ -58,12 +59,25 @@ class DockerClient:
         except _NotFoundError:
             return None
 
+    def labels(self, image: str) -> Mapping[str, str]:
+        """Return the labels of an image that is there."""
+        return _guard(self._api.inspect_image, image)["Config"].get("Labels") or {}
+
+    def digest(self, image: str) -> str:
+        """Return the digest by which a registry knows an image that is there, else its ID."""
+        found = _guard(self._api.inspect_image, image)
+        known = sorted(name.partition("@")[2] for name in found.get("RepoDigests") or [])
+        return str(known[0] if known else found["Id"])
+
     def pull(self, tag: str, on_line: OnLine) -> None:
         """Fetch an image from its registry."""
-        repository, _, version = tag.rpartition(":")
-        if "/" in version or not repository:
-            repository, version = tag, "latest"
-        for event in _guard(self._api.pull, repository, tag=version, stream=True, decode=True):
+        # Of "name:tag@sha256:..." the digest counts.
+        repository, version = parse_repository_tag(tag)
+        if "@" in tag:
+            repository = parse_repository_tag(repository)[0]
+        for event in _guard(
+            self._api.pull, repository, tag=version or "latest", stream=True, decode=True
+        ):
             on_line(str(event.get("error") or event.get("status", "")))
             if "error" in event:
                 raise EngineError(f"docker cannot fetch the image {tag}.", why=event["error"])

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import re
 import shutil
 import socket
 import tarfile
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
 
 _SHORT = 16
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _CONNECT_SECONDS = 5.0
 # The recipe holds what these said, or what the command line said in their place.
 _DECIDED = frozenset({"TFBUILD_JOBS", "TFBUILD_MEMORY"})
@@ -66,6 +68,11 @@ class LocalEngine:
                 why=error.strerror or str(error),
                 do="Free some space there, or move the cache with XDG_CACHE_HOME.",
             ) from error
+
+    def base(self, toolchain: str | None) -> str:
+        """Return "": there are no images here."""
+        del toolchain
+        return ""
 
     def compile(
         self,
@@ -210,11 +217,16 @@ def _unpack(packed: Path, into: Path) -> None:
     try:
         with tarfile.open(packed) as archive:
             archive.extractall(unpacked, filter="data")
+            # Archives that git has made tell their commit there.
+            commit = archive.pax_headers.get("comment", "")
     except tarfile.TarError as error:
         raise EngineError("The source archive cannot be unpacked.", why=str(error)) from error
     entries = list(unpacked.iterdir())
     is_release = len(entries) == 1 and not (unpacked / "tensorflow").exists()
     (entries[0] if is_release else unpacked).rename(into)
+    if _COMMIT.fullmatch(commit):
+        # As toolchain.sh does it in an image.
+        (into / ".tfbuild-commit").write_text(f"{commit}\n", encoding="utf-8")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tfbuild import process
 from tfbuild.engine.base import Exit, Facts, OnLine
@@ -68,6 +69,26 @@ class PodmanClient:
         """Return the image's ID, None if there is none."""
         found = self._try("image", "inspect", "--format", "{{.Id}}", tag)
         return found.stdout.strip() if found.ok else None
+
+    def labels(self, image: str) -> Mapping[str, str]:
+        """Return the labels of an image that is there."""
+        found: dict[str, str] | None = self._image(image)["Config"].get("Labels")
+        return found or {}
+
+    def digest(self, image: str) -> str:
+        """Return the digest by which a registry knows an image that is there, else its ID."""
+        found = self._image(image)
+        # Podman gives images that were never in a registry such names too; those are local.
+        known = sorted(
+            name.partition("@")[2]
+            for name in found.get("RepoDigests") or []
+            if not name.startswith("localhost/")
+        )
+        return known[0] if known else str(found["Id"])
+
+    def _image(self, image: str) -> dict[str, Any]:
+        described: list[dict[str, Any]] = json.loads(self._call("image", "inspect", image))
+        return described[0]
 
     def pull(self, tag: str, on_line: OnLine) -> None:
         """Fetch an image from its registry."""

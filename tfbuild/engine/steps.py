@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tfbuild import signals
 from tfbuild.engine import certificates
 from tfbuild.engine.base import SETUP_FOLDER, OnLine, Setup
-from tfbuild.engine.client import LABEL_OWNER, LABEL_STEP, LABEL_TOOLCHAIN, Client, Plan
+from tfbuild.engine.client import LABEL_BASE, LABEL_OWNER, LABEL_STEP, LABEL_TOOLCHAIN, Client, Plan
 from tfbuild.engine.owner import alive, owner
 from tfbuild.errors import EngineError
 
@@ -31,6 +31,8 @@ class Steps:
 
     client: Client
     recipe: "Recipe"
+    base: str
+    """Digest of the base image, for the image's label."""
     setup: Setup
     """Its variables and files are there for each step."""
     on_line: OnLine
@@ -72,7 +74,7 @@ class Steps:
             context,
             stage="toolchain",
             tag=tag,
-            labels={LABEL_TOOLCHAIN: self.recipe.toolchain_digest},
+            labels={LABEL_TOOLCHAIN: self.recipe.toolchain_digest, LABEL_BASE: self.base},
             on_line=self.on_line,
             proxies={},
         )

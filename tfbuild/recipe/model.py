@@ -55,7 +55,8 @@ class Recipe:
     archives: Mapping[str, Path]
     """Large parts of the context, written from this machine's files: name -> file or folder."""
     digest: str
-    """SHA-256 over everything in the context."""
+    """SHA-256 over everything in the context that the wheel may depend on: all but how many jobs
+    run at once, and with how much memory."""
     toolchain_digest: str
     """SHA-256 over what the toolchain stage depends on; the same for every target."""
 
@@ -160,7 +161,7 @@ def make(
         notices=words.notices,
         files=files,
         archives=archives,
-        digest=_digest(files, facts.archives),
+        digest=_digest(render.context(replace(facts, jobs=None, memory=None)), facts.archives),
         toolchain_digest=_digest(render.toolchain(files), _toolchain_part(facts.archives)),
     )
 

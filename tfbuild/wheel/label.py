@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeAlias
 
 from packaging.version import InvalidVersion, Version
 
@@ -29,9 +30,10 @@ _LABEL = re.compile(r"[a-z][a-z0-9]*(\.[a-z0-9]+)*")
 _SIGNATURES = ("RECORD.jws", "RECORD.p7s")
 _OURS = frozenset({"METADATA", "WHEEL", "RECORD"})
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
-# The range that a ZIP archive's DOS time can hold.
-_FIRST_MOMENT = (1980, 1, 1, 0, 0, 0)
-_LAST_YEAR = 2107
+# The range that a ZIP archive's DOS time can hold: 1980-01-01 to 2107-12-31.
+_FIRST_MOMENT = 315532800
+_LAST_MOMENT = 4354819199
+_DosTime: TypeAlias = tuple[int, int, int, int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,14 @@ class _Member:
     """The old RECORD's hash, or empty."""
 
 
-def relabel(wheel: Path, label: str, folder: Path, extra: Mapping[str, bytes] = _NOTHING) -> Path:
+def relabel(
+    wheel: Path,
+    label: str,
+    folder: Path,
+    extra: Mapping[str, bytes] = _NOTHING,
+    *,
+    moment: int | None = None,
+) -> Path:
     """Write a labelled copy of the wheel.
 
     Args:
@@ -53,6 +62,7 @@ def relabel(wheel: Path, label: str, folder: Path, extra: Mapping[str, bytes] = 
         label: local version, `[a-z][a-z0-9.]*`: "skylake", "x86.64.v3".
         folder: where the new wheel goes; made if missing.
         extra: files for the .dist-info folder, name -> content.
+        moment: time of all files, seconds since 1970; None takes `moment_of(None)`.
 
     Returns:
         The new wheel. It appears whole or not at all.
@@ -69,8 +79,22 @@ def relabel(wheel: Path, label: str, folder: Path, extra: Mapping[str, bytes] = 
         version = Version(f"{source.file_name.version.public}+{label}")
         target = folder / _file_name(wheel, version)
         with artifact.writing(target) as file, zipfile.ZipFile(file, "w") as new:
-            _write(new, source, version, extra)
+            _write(new, source, version, extra, _dos_time(moment_of(moment)))
     return target
+
+
+def moment_of(source: int | None) -> int:
+    """Return the time that a wheel's files get, in seconds since 1970.
+
+    SOURCE_DATE_EPOCH counts, if it holds a time that a ZIP archive can; else that of the source.
+    """
+    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
+    wanted = int(stated) if stated.isdecimal() else -1
+    for moment in (wanted, source or -1):
+        if _FIRST_MOMENT <= moment <= _LAST_MOMENT:
+            # DOS time counts in steps of two seconds.
+            return moment - moment % 2
+    return _FIRST_MOMENT
 
 
 def check_label(label: str) -> None:
@@ -123,12 +147,15 @@ def _file_name(wheel: Path, version: Version) -> str:
 
 
 def _write(
-    new: zipfile.ZipFile, source: Archive, version: Version, extra: Mapping[str, bytes]
+    new: zipfile.ZipFile,
+    source: Archive,
+    version: Version,
+    extra: Mapping[str, bytes],
+    moment: _DosTime,
 ) -> None:
     name = source.dist_info.partition("-")[0]
     dist_info = f"{name}-{version}.dist-info"
     rows: list[tuple[str, str, str]] = []
-    moment = _moment()
     # .dist-info comes last, as the wheel specification recommends, and RECORD at its end.
     members = _members(source, f"{name}-{version}", version, extra)
     for member in sorted(members, key=lambda m: (m.name.startswith(f"{dist_info}/"), m.name)):
@@ -168,9 +195,7 @@ def _made(name: str, content: bytes) -> _Member:
     return _Member(name=name, executable=False, size=len(content), chunks=[content], expected="")
 
 
-def _add(
-    new: zipfile.ZipFile, member: _Member, moment: tuple[int, int, int, int, int, int]
-) -> tuple[str, int]:
+def _add(new: zipfile.ZipFile, member: _Member, moment: _DosTime) -> tuple[str, int]:
     info = zipfile.ZipInfo(member.name, date_time=moment)
     info.create_system = 3  # Unix, wherever this runs: the permissions below are Unix's
     info.external_attr = (stat.S_IFREG | (0o755 if member.executable else 0o644)) << 16
@@ -204,15 +229,6 @@ def _csv(rows: Iterable[tuple[str, str, str]]) -> bytes:
     return text.getvalue().encode()
 
 
-def _moment() -> tuple[int, int, int, int, int, int]:
-    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not stated.isdecimal():
-        return _FIRST_MOMENT
-    try:
-        parts = time.gmtime(int(stated))
-    except (OverflowError, OSError, ValueError):
-        return _FIRST_MOMENT
-    if not _FIRST_MOMENT[0] <= parts.tm_year <= _LAST_YEAR:
-        return _FIRST_MOMENT
-    # DOS time counts in steps of two seconds.
-    return (*parts[:5], parts.tm_sec // 2 * 2)
+def _dos_time(moment: int) -> _DosTime:
+    parts = time.gmtime(moment)
+    return (parts.tm_year, parts.tm_mon, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec)

@@ -137,6 +137,10 @@ step_source() {
         top=$(find "$top" -mindepth 1 -maxdepth 1)
     fi
     mv "$top" /tfbuild/source
+    # Archives that git has made tell the commit.
+    commit=$({ gzip -dc /tfbuild/source.tar 2>/dev/null || cat /tfbuild/source.tar; } |
+        git get-tar-commit-id 2>/dev/null) || commit=
+    [ -z "$commit" ] || echo "$commit" >/tfbuild/source/.tfbuild-commit
     rm -rf /tfbuild/source.tar /tfbuild/unpacked
     [ -d /tfbuild/source/tensorflow/tools/pip_package ] ||
         fail "The source is no TensorFlow tree: tensorflow/tools/pip_package is missing."

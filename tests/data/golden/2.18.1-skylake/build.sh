@@ -52,6 +52,20 @@ chmod 700 "$TFBUILD_OUTPUT_BASE"
 rm -f "$TFBUILD_OUT"/*.whl "$TFBUILD_OUT/build.json"
 cd "$TFBUILD_SOURCE"
 
+# The time of the source stands for the time of the build: same recipe, same bytes.
+commit=
+if [[ -e .git ]]; then
+    commit=$(git rev-parse HEAD)
+    moment=$(git log -1 --format=%ct)
+else
+    # Archives that git has made tell their commit; toolchain.sh has noted it.
+    if [[ -e .tfbuild-commit ]]; then commit=$(<.tfbuild-commit); fi
+    moment=$(find . -type f ! -name '*.pyc' ! -name .tfbuild-commit -printf '%Ts\n' | sort -n | tail -n 1)
+fi
+# Before 1980 there are no wheels: a ZIP archive cannot hold it.
+if ((${moment:-0} < 315532800)); then moment=315532800; fi
+export SOURCE_DATE_EPOCH=$moment
+
 version=$("$bazel" --version | sed -n 's/^bazel \([0-9][0-9.]*\).*/\1/p')
 debian_bazel=
 if [[ -z $version && -d /usr/share/bazel ]]; then
@@ -80,7 +94,10 @@ if [[ -s $TFBUILD_SETUP/truststore.p12 ]]; then
         startup+=(--host_jvm_args=-Djavax.net.ssl.trustStore"$property")
     done
 fi
-options=(
+# What decides about the wheel; its record names these.
+options=()
+# Where things lie, how much of the machine is used, and what else differs from run to run.
+places=(
     --repository_cache="$TFBUILD_CACHE/repository"
     # Some trees let Bazel print all that it reads in bazelrc files, this run's among them.
     --announce_rc=false
@@ -108,18 +125,18 @@ toolchain() {
 disk_cache=--disk_cache=$TFBUILD_CACHE/disk
 if [[ -e $TFBUILD_SETUP/executes-remotely ]]; then
     # The compiler is the workers' own. Bazel 4 cannot have a disk cache besides.
-    option_of_bazel 5 99 "$disk_cache"
+    if ((${version%%.*} >= 5)); then places+=("$disk_cache"); fi
 else
-    options+=("$disk_cache" --remote_default_exec_properties=tfbuild-toolchain="$(toolchain)")
+    places+=("$disk_cache" --remote_default_exec_properties=tfbuild-toolchain="$(toolchain)")
 fi
-if [[ -n $TFBUILD_JOBS ]]; then options+=(--jobs="$TFBUILD_JOBS"); fi
-if [[ -n $TFBUILD_MEMORY ]]; then options+=(--local_ram_resources="$TFBUILD_MEMORY"); fi
+if [[ -n $TFBUILD_JOBS ]]; then places+=(--jobs="$TFBUILD_JOBS"); fi
+if [[ -n $TFBUILD_MEMORY ]]; then places+=(--local_ram_resources="$TFBUILD_MEMORY"); fi
 
 # Bazel tells programs what it does in a file, which holds all options too: nobody else may read it.
 # A program tells the harmless part on stdout, until the descriptor `told` is closed.
 events=$TFBUILD_OUTPUT_BASE/tfbuild-events.json
 rm -f "$events"
-options+=(--build_event_json_file="$events" --build_event_publish_all_actions
+watched=(--build_event_json_file="$events" --build_event_publish_all_actions
     --build_event_json_file_path_conversion=false)
 stored=$TFBUILD_CACHE/disk/ac
 # What a remote cache answers is stored like what was run, so that the count would not tell a run.
@@ -286,7 +303,8 @@ trap 'end_events; forget_options' EXIT
 phase() { printf 'tfbuild-event: {"phase":"%s"}\n' "$1"; }
 
 echo "tfbuild: Bazel $version, -march=skylake-avx512 -mprefer-vector-width=256"
-"$bazel" "${startup[@]}" build "${options[@]}" //tensorflow/tools/pip_package:wheel {told}>&-
+goal=//tensorflow/tools/pip_package:wheel
+"$bazel" "${startup[@]}" build "${options[@]}" "${places[@]}" "${watched[@]}" "$goal" {told}>&-
 end_events
 phase packaging
 cp bazel-bin/tensorflow/tools/pip_package/wheel_house/*.whl "$TFBUILD_OUT/"
@@ -298,8 +316,45 @@ wheels=("$TFBUILD_OUT"/*.whl)
 compiler() {
     clang-17 --version | sed -n 1p
 }
-"$python" - "$(compiler)" "$version" >"$TFBUILD_OUT/build.json" <<'PROGRAM'
-import json, platform, sys
-print(json.dumps({"compiler": sys.argv[1], "bazel": sys.argv[2], "python": platform.python_version()}))
+work=$TFBUILD_OUTPUT_BASE/tfbuild-components
+rm -rf "$work"
+mkdir "$work"
+# Repositories that the wheel's own code comes from, and how the tree defines each.
+components() {
+    "$bazel" "${startup[@]}" cquery "${options[@]}" "${places[@]}" --notool_deps "deps($goal)" 2>"$work/log" |
+        sed -n 's#^@\{1,2\}\([^/]*\)//.*#\1#p' | LC_ALL=C sort -u >"$work/repositories" &&
+        "$bazel" "${startup[@]}" query --announce_rc=false --nofetch --output=build '//external:*' >"$work/external" 2>"$work/log"
+}
+if ! components; then
+    # Their list says that it is incomplete; the wheel is not worse for it.
+    echo "note: Bazel does not tell what the wheel was made of: $(tail -n 3 "$work/log")"
+    rm -f "$work/repositories" "$work/external"
+fi
+
+"$python" - "$(compiler)" "$version" "$moment" "$commit" "$work" "${options[@]}" >"$TFBUILD_OUT/build.json" <<'PROGRAM'
+import json, os, pathlib, platform, sys
+compiler, bazel, moment, commit, work, *options = sys.argv[1:]
+told = [pathlib.Path(work, name) for name in ("repositories", "external")]
+packages = {}
+if sys.prefix != sys.base_prefix:
+    # An environment that was made for this build; what else a machine's Python has is no part of it.
+    try:
+        from importlib.metadata import distributions
+        packages = {one.metadata["Name"]: one.version for one in distributions()}
+    except ImportError:
+        pass
+print(json.dumps({
+    "compiler": compiler,
+    "bazel": bazel,
+    "python": platform.python_version(),
+    "libc": os.confstr("CS_GNU_LIBC_VERSION"),
+    "source_date_epoch": int(moment),
+    "commit": commit,
+    "options": options,
+    "packages": packages,
+    "repositories": told[0].read_text().split() if told[0].exists() else None,
+    "external": told[1].read_text() if told[1].exists() else "",
+}))
 PROGRAM
+rm -rf "$work"
 echo "tfbuild: ${wheels[0]}"
