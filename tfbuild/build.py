@@ -48,9 +48,9 @@ def build(
         SaveError: the wheel cannot be written.
     """
     facts = engine.facts()
-    _check_architecture(recipe, facts)
+    check_architecture(recipe, facts)
     if not replace_other:
-        _check_others(recipe, output_dir)
+        check_others(recipe, output_dir)
     log = log_path(recipe)
     watch = Watch(log, progress, secrets=setup.secrets)
     with signals.stoppable(), _workspace(output_dir) as work, watch as run:
@@ -107,7 +107,8 @@ def _workspace(output_dir: Path) -> Iterator[Path]:
         yield Path(name).absolute()
 
 
-def _check_architecture(recipe: "Recipe", facts: Facts) -> None:
+def check_architecture(recipe: "Recipe", facts: Facts) -> None:
+    """Raise UsageError when the engine's CPU is of another kind than the recipe's."""
     if facts.architecture != recipe.target.architecture:
         raise UsageError(
             f"{recipe.target.name} is {recipe.target.architecture}; {facts.name} runs on "
@@ -118,8 +119,8 @@ def _check_architecture(recipe: "Recipe", facts: Facts) -> None:
         )
 
 
-def _check_others(recipe: "Recipe", output_dir: Path) -> None:
-    """Refuse before hours of work what `_finish` would refuse after them."""
+def check_others(recipe: "Recipe", output_dir: Path) -> None:
+    """Refuse before hours of work what `_finish` would refuse after them. Raises UsageError."""
     for path in sorted(output_dir.glob("*.whl.json")):
         try:
             record = artifact.load(BuiltWheel, path)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 # (tensorflow/tensorflow#60167), 2 GB of memory for each compilation and 6 GB for Bazel and the
 # linker, 60 GB of disk. All of it is rough.
 _CORE_HOURS = (40.0, 76.0)
-_MEMORY_PER_JOB = 2
-_MEMORY_BASE = 6
-_DISK = 60
+MEMORY_PER_JOB_GB = 2
+MEMORY_BASE_GB = 6
+DISK_GB = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +176,6 @@ def _estimate() -> Estimate:
     return Estimate(
         hours=(low, high),
         cpus=cpus,
-        memory_gb=math.ceil(_MEMORY_PER_JOB * cpus + _MEMORY_BASE),
-        disk_gb=_DISK,
+        memory_gb=math.ceil(MEMORY_PER_JOB_GB * cpus + MEMORY_BASE_GB),
+        disk_gb=DISK_GB,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from tfbuild import process, pythons
 from tfbuild.engine.base import OnLine
-from tfbuild.errors import EngineError, UsageError
+from tfbuild.errors import EngineError, TfbuildError, UsageError
 
 if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
@@ -88,20 +88,44 @@ def check(recipe: "Recipe") -> None:
         UsageError: the recipe names a Bazel that is not this machine's.
         EngineError: something is missing; says what to install.
     """
-    kind = decided(recipe, "bazel")["kind"]
-    if kind not in {"release", "system"}:
+    for look in _LOOKS:
+        look(recipe)
+
+
+def problems(recipe: "Recipe") -> tuple[TfbuildError, ...]:
+    """Return everything that `check` would refuse, not only the first."""
+    found = []
+    for look in _LOOKS:
+        try:
+            look(recipe)
+        except (UsageError, EngineError) as error:
+            found.append(error)
+    return tuple(found)
+
+
+def _check_bazel_kind(recipe: "Recipe") -> None:
+    if decided(recipe, "bazel")["kind"] not in {"release", "system"}:
         raise UsageError(
             f"--bazel {recipe.bazel} does not fit --engine local.",
             why="The local engine takes the Bazel that is on the PATH.",
             do="Put that one first on the PATH, and say --bazel system.",
         )
+
+
+def _check_python(recipe: "Recipe") -> None:
     interpreter(recipe.python)
+
+
+def _check_compiler(recipe: "Recipe") -> None:
     if not has_compiler(recipe):
         raise EngineError(
             f"{_PROGRAMS / recipe.compiler} is not here, and this recipe names it.",
             do=f"Install {recipe.compiler}, or take this machine's GCC: --compiler system",
         )
     compiler_digest(recipe)
+
+
+def _check_bazel(recipe: "Recipe") -> None:
     wanted = wanted_bazel(recipe)
     found = bazel_version(wanted)
     if wanted and found != wanted:
@@ -110,6 +134,9 @@ def check(recipe: "Recipe") -> None:
             do="Install Bazelisk, which fetches the right one, or insist on what is here: "
             "--bazel system",
         )
+
+
+_LOOKS = (_check_bazel_kind, _check_python, _check_compiler, _check_bazel)
 
 
 def interpreter(version: str) -> Path:

@@ -1,0 +1,113 @@
+"""The outside places that a build takes something from, as addresses that can be tried."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from tfbuild import plan
+
+if TYPE_CHECKING:
+    from tfbuild.recipe import Recipe
+
+DEBIAN = "http://deb.debian.org/debian"
+DOCKER_HUB = "registry-1.docker.io"
+_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """One address."""
+
+    what: str
+    url: str
+    do: str
+    """How to have something else in its place."""
+    is_file: bool = False
+    """The address is that of the very thing, which has to be there."""
+    is_certain: bool = True
+    """False: it may turn out that nothing is taken from there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kind:
+    option: str
+    is_file: bool = False
+    is_certain: bool = True
+
+
+_KINDS = {
+    "base image": _Kind(option="--base-image"),
+    "system packages": _Kind(option="--apt-mirror"),
+    "Clang, if the system has none": _Kind(option="--llvm-mirror", is_certain=False),
+    "Python packages": _Kind(option="--pip-index"),
+    "Bazel": _Kind(option="--bazel-mirror or --bazel", is_file=True),
+    "Bazel, if Bazelisk lacks it": _Kind(
+        option="--bazel-mirror or --bazel", is_file=True, is_certain=False
+    ),
+    "TensorFlow source": _Kind(option="--source", is_file=True),
+}
+_OTHER = _Kind(option="", is_certain=False)
+
+
+def of(
+    recipe: "Recipe", *, is_local: bool, is_bundled: bool, has_toolchain: bool, has_base: bool
+) -> Iterator[Place]:
+    """Yield what `plan.outside` names, less what is here already.
+
+    Args:
+        recipe: what is built.
+        is_local: without a container.
+        is_bundled: with the rehearsal's workspace as source.
+        has_toolchain: all that comes before the compile is here.
+        has_base: the base image is here.
+    """
+    for outside in plan.outside(recipe, is_local=is_local, is_bundled=is_bundled):
+        kind = _KINDS.get(outside.what, _OTHER)
+        if has_toolchain and outside.what in _KINDS:
+            continue
+        if outside.what == "base image" and has_base:
+            continue
+        for url in _addresses(outside):
+            # A git server need not answer at the address of a repository itself.
+            is_file = kind.is_file and "#" not in outside.where
+            yield Place(
+                what=outside.what,
+                url=url,
+                is_file=is_file,
+                is_certain=kind.is_certain and url != DEBIAN,
+                do=_remedy(outside.what, kind),
+            )
+
+
+def registry(image: str) -> str:
+    """Return the host of the registry that an image comes from."""
+    first, slash, _ = image.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return DOCKER_HUB if first in {"docker.io", "index.docker.io"} else first
+    return DOCKER_HUB
+
+
+def _addresses(outside: plan.Outside) -> Iterator[str]:
+    if outside.what == "base image":
+        yield f"https://{registry(outside.where)}/v2/"
+    elif "://" in outside.where:
+        address = outside.where.partition("#")[0]
+        if urlsplit(address).hostname:
+            yield address
+    elif outside.what == "system packages":
+        # What the image really names is known in the image only; Debian's is the likely one.
+        yield DEBIAN
+    else:
+        yield from (
+            f"https://{word}" for word in outside.where.split(", ") if _HOST.fullmatch(word)
+        )
+
+
+def _remedy(what: str, kind: _Kind) -> str:
+    if what == "base image":
+        return "Check the network, fetch the image by other means, or name another: --base-image"
+    if kind.option:
+        return f"Check the network, or name another place: {kind.option}"
+    return "Check the network. What the cache holds already is not fetched again."
