@@ -142,7 +142,7 @@ def test_mirror_that_refuses(
     tmp_path: Path,
 ) -> None:
     done = tfbuild(
-        *("wheel", "--engine", "docker", "--target", "haswell"),
+        *("wheel", "--no-preflight", "--engine", "docker", "--target", "haswell"),
         *("--tensorflow", "2.15.1", "--python", "3.11", "--compiler", "system"),
         *("--bazel", "apt", "--source", workspace, "--base-image", bare_base),
         *("--apt-mirror", "http://127.0.0.1:9/debian"),

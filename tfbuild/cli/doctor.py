@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tfbuild.cli import console, ready
+from tfbuild.cli import console, ready, setup_options
 from tfbuild.cli import recipe_options as options
+from tfbuild.cli import remote_options as servers
 from tfbuild.cli.wheel import wheel
 
 if TYPE_CHECKING:
     from tfbuild.preflight import Report
 
-_BESIDE_THE_RECIPE = ("output_dir", "replace", "engine", "json_")
+_RECIPE = frozenset(inspect.signature(options.make).parameters)
+_SETUP = frozenset(inspect.signature(setup_options.make).parameters) - {"engine"}
+_REMOTE = {f"remote_{name}": name for name in inspect.signature(servers.remote).parameters}
+_BESIDE = ("output_dir", "replace", "engine", "json_")
 _COLOURS = {"ok": "green", "warning": "yellow", "failure": "red"}
 
 
@@ -24,7 +28,7 @@ def register(app: typer.Typer) -> None:
         [
             parameter
             for name, parameter in inspect.signature(wheel).parameters.items()
-            if name in {*inspect.signature(options.make).parameters, *_BESIDE_THE_RECIPE}
+            if name in {*_RECIPE, *_SETUP, *_REMOTE, *_BESIDE}
         ]
     )
     command.__annotations__ = {
@@ -44,9 +48,10 @@ def doctor(**given: Any) -> None:  # noqa: ANN401 - the options of `wheel`
     from tfbuild import artifact, preflight
     from tfbuild.engine.choose import check_name
 
-    output_dir, replace, engine, json_ = (given.pop(name) for name in _BESIDE_THE_RECIPE)
+    output_dir, replace, engine, json_ = (given[name] for name in _BESIDE)
     check_name(engine)
-    recipe, refusals = ready.attempt(given)
+    setup = setup_options.make(engine=engine, **_part(given, _SETUP))
+    recipe, refusals = ready.attempt(**_part(given, _RECIPE))
     question = preflight.Question(
         engine=engine,
         output_dir=Path(output_dir),
@@ -54,6 +59,8 @@ def doctor(**given: Any) -> None:  # noqa: ANN401 - the options of `wheel`
         refusals=refusals,
         jobs=given["jobs"],
         replace=replace,
+        setup=setup,
+        remote=servers.remote(**{name: given[long] for long, name in _REMOTE.items()}),
     )
     report = preflight.check(question, whole_machine=True)
     if json_:
@@ -63,6 +70,10 @@ def doctor(**given: Any) -> None:  # noqa: ANN401 - the options of `wheel`
     error = report.error()
     if error is not None:
         raise typer.Exit(error.exit_code)
+
+
+def _part(given: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name in names}
 
 
 def _show(report: "Report") -> None:

@@ -1,8 +1,9 @@
 """What `wheel`, `rehearse` and `doctor` share: look first, then start."""
 
 import inspect
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from tfbuild.cli import console
 from tfbuild.cli import recipe_options as options
@@ -12,8 +13,17 @@ if TYPE_CHECKING:
     from tfbuild.preflight import Question
     from tfbuild.recipe import Recipe
 
+NoPreflight_ = Annotated[
+    bool,
+    typer.Option(
+        "--no-preflight",
+        envvar="TFBUILD_NO_PREFLIGHT",
+        help="Start without a look at engine, memory, disk and network.",
+    ),
+]
 
-def attempt(given: Mapping[str, Any]) -> "tuple[Recipe | None, tuple[TfbuildError, ...]]":
+
+def attempt(**given: Any) -> "tuple[Recipe | None, tuple[TfbuildError, ...]]":  # noqa: ANN401
     """Return the recipe that the options describe, or all that is wrong with them."""
     from tfbuild import release
     from tfbuild.preflight.refusals import attempt as try_all
@@ -32,15 +42,19 @@ def attempt(given: Mapping[str, Any]) -> "tuple[Recipe | None, tuple[TfbuildErro
     return try_all(options.make, given, neutral)
 
 
-def check(question: "Question") -> None:
-    """Look at everything that the build needs; show warnings.
+def checked(question: "Question", *, look: bool = True) -> "Recipe":
+    """Return the question's recipe when nothing is in the way of its build; show warnings.
+
+    Args:
+        question: the build.
+        look: also at engine, memory, disk and network; else at what was asked alone.
 
     Raises:
         TfbuildError: something is in the way; all of it is named.
     """
     from tfbuild import preflight
 
-    report = preflight.check(question)
+    report = preflight.check(question) if look else preflight.refused(question)
     for finding in report.warnings:
         # The command itself says what is known of a release.
         if finding.about != "recipe":
@@ -50,3 +64,6 @@ def check(question: "Question") -> None:
     error = report.error()
     if error is not None:
         raise error
+    if question.recipe is None:
+        raise AssertionError
+    return question.recipe

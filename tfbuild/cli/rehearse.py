@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfbuild.cli import console, setup_options
+from tfbuild.cli import console, ready, setup_options
 from tfbuild.cli import recipe_options as options
 from tfbuild.cli import remote_options as servers
 from tfbuild.cli.wheel import Engine_, foreign_cpu, name_downloads
@@ -64,6 +64,7 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
     remote_local_fallback: servers.RemoteFallback_ = False,
     remote_timeout: servers.RemoteTimeout_ = None,
     remote_platform: servers.RemotePlatform_ = None,
+    no_preflight: ready.NoPreflight_ = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Rehearse a build with a small workspace, before three hours are spent.
@@ -75,6 +76,7 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
     """
     from tfbuild.engine import choose
     from tfbuild.engine.choose import check_name
+    from tfbuild.preflight import Question
     from tfbuild.rehearse import rehearse as go
 
     check_name(engine)
@@ -127,6 +129,16 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
         name_downloads(release, is_local=is_local, is_bundled=True, remote=remote)
         recipe = _recipe(given, release, chosen, folder)
         setup = servers.join(setup, remote, recipe, in_container=not is_local)
+        question = Question(
+            engine=chosen.name,
+            output_dir=folder,
+            recipe=recipe,
+            jobs=jobs,
+            is_bundled=True,
+            setup=setup,
+            remote=remote,
+        )
+        ready.checked(question, look=not no_preflight)
         with console.progress(quiet=json_) as progress:
             done = go(recipe, chosen, folder, _host(), progress, setup=setup)
     _show(done, keep, json_=json_)

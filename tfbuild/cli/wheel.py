@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbuild.cli import console, setup_options
+from tfbuild.cli import console, ready, setup_options
 from tfbuild.cli import recipe_options as options
 from tfbuild.cli import remote_options as servers
 
@@ -82,6 +82,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
     remote_local_fallback: servers.RemoteFallback_ = False,
     remote_timeout: servers.RemoteTimeout_ = None,
     remote_platform: servers.RemotePlatform_ = None,
+    no_preflight: ready.NoPreflight_ = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compile TensorFlow for a CPU; the wheel and its record go into wheels/.
@@ -91,7 +92,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
 
     Example: tfbuild wheel --target skylake --tensorflow 2.21.0 --dry-run
     """
-    from tfbuild import plan
+    from tfbuild import plan, preflight
     from tfbuild.engine import choose
     from tfbuild.engine.choose import check_name
 
@@ -111,7 +112,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         timeout=remote_timeout,
         platform=remote_platform,
     )
-    recipe = options.make(
+    made, refusals = ready.attempt(
         target=target,
         tensorflow=tensorflow,
         python=python,
@@ -133,6 +134,17 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         apt_mirror=apt_mirror,
         llvm_mirror=llvm_mirror,
     )
+    question = preflight.Question(
+        engine=engine,
+        output_dir=output_dir,
+        recipe=made,
+        refusals=refusals,
+        jobs=jobs,
+        replace=replace,
+        setup=setup,
+        remote=remote,
+    )
+    recipe = ready.checked(question, look=not (dry_run or no_preflight))
     for problem in recipe.known_problems:
         console.say(f"warning: {problem}")
     for notice in recipe.notices:

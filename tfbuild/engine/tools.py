@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _BAZELS = ("bazel", "bazelisk")
 _PROGRAMS = Path("/usr/bin")
+_INCLUDE = "import sysconfig; print(sysconfig.get_path('include'))"
 
 
 def decided(recipe: "Recipe", part: str) -> dict[str, str]:
@@ -52,7 +53,7 @@ def bazel_version(wanted: str = "") -> str:
         wanted: Bazelisk, under whatever name, takes this release; it may fetch it.
     """
     program = bazel()
-    if not wanted and Path(program).resolve().name.startswith("bazelisk"):
+    if not wanted and _is_bazelisk():
         # To ask it for a version would make it fetch the newest Bazel.
         return "Bazelisk"
     environment = {**os.environ, **({"USE_BAZEL_VERSION": wanted} if wanted else {})}
@@ -67,6 +68,10 @@ def bazel_version(wanted: str = "") -> str:
         if package.ok:
             return package.stdout.partition("+")[0]
     return word or "unknown"
+
+
+def _is_bazelisk() -> bool:
+    return Path(bazel()).resolve().name.startswith("bazelisk")
 
 
 def has_bazel(recipe: "Recipe") -> bool:
@@ -93,14 +98,16 @@ def check(recipe: "Recipe") -> None:
 
 
 def problems(recipe: "Recipe") -> tuple[TfbuildError, ...]:
-    """Return everything that `check` would refuse, not only the first."""
-    found = []
+    """Return everything that `check` would refuse, not only the first. Downloads nothing."""
+    found: dict[str, TfbuildError] = {}
     for look in _LOOKS:
+        if look is _check_bazel and _is_bazelisk():
+            continue  # To ask it for a release's version would make it fetch that release.
         try:
             look(recipe)
         except (UsageError, EngineError) as error:
-            found.append(error)
-    return tuple(found)
+            found.setdefault(str(error), error)
+    return tuple(found.values())
 
 
 def _check_bazel_kind(recipe: "Recipe") -> None:
@@ -125,6 +132,19 @@ def _check_compiler(recipe: "Recipe") -> None:
     compiler_digest(recipe)
 
 
+def _check_headers(recipe: "Recipe") -> None:
+    # Later releases bring a Python of their own; those whose build needs packages do not.
+    if recipe.python_packages:
+        python = interpreter(recipe.python)
+        done = process.run([python, "-I", "-c", _INCLUDE], check=False)
+        if not (Path(done.stdout.strip()) / "Python.h").is_file():
+            raise EngineError(
+                f"{python} has no headers, and this build compiles against them.",
+                why=f"Python.h is not in {done.stdout.strip() or 'its folder'}.",
+                do=f"Install them (Debian, Ubuntu: sudo apt install python{recipe.python}-dev).",
+            )
+
+
 def _check_bazel(recipe: "Recipe") -> None:
     wanted = wanted_bazel(recipe)
     found = bazel_version(wanted)
@@ -136,7 +156,7 @@ def _check_bazel(recipe: "Recipe") -> None:
         )
 
 
-_LOOKS = (_check_bazel_kind, _check_python, _check_compiler, _check_bazel)
+_LOOKS = (_check_bazel_kind, _check_python, _check_headers, _check_compiler, _check_bazel)
 
 
 def interpreter(version: str) -> Path:

@@ -2,6 +2,6 @@
 
 from tfbuild.preflight.finding import Finding, Report
 from tfbuild.preflight.inquiry import Question
-from tfbuild.preflight.run import check
+from tfbuild.preflight.run import check, refused
 
-__all__ = ["Finding", "Question", "Report", "check"]
+__all__ = ["Finding", "Question", "Report", "check", "refused"]

@@ -11,6 +11,7 @@ from tfbuild.errors import EngineError, TfbuildError
 
 if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
+    from tfbuild.remote import Remote
 
 T = TypeVar("T")
 
@@ -33,6 +34,8 @@ class Question:
     is_bundled: bool = False
     """The source is the rehearsal's workspace, which names no place by itself."""
     setup: Setup = NO_SETUP
+    remote: "Remote | None" = None
+    """Servers that share results or do the work."""
 
 
 class Inquiry:

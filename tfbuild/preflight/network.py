@@ -2,13 +2,16 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+from tfbuild.engine import certificates
 from tfbuild.errors import EngineError
 from tfbuild.preflight import places
 from tfbuild.preflight.finding import Finding, failure, ok, warning
@@ -20,7 +23,6 @@ SECONDS = 4.0
 _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 _SKEW = timedelta(hours=1)
 _PROXY_WANTS_PASSWORD = 407
-_REFUSED = 403
 _ERROR = 400
 _SERVER_ERROR = 500
 
@@ -56,24 +58,42 @@ def sources(inquiry: Inquiry) -> Iterator[Finding]:
         has_toolchain=inquiry.has_toolchain(),
         has_base=inquiry.has_image(question.recipe.base_image),
     )
-    todo = list({place.url: place for place in reversed(list(found))}.values())[::-1]
+    remote = places.of_remote(question.remote) if question.remote is not None else ()
+    todo = _once([*found, *remote])
     if not todo:
         yield ok("network", "nothing is fetched")
         return
-    environment = {**os.environ, **question.setup.environment}
-    with ThreadPoolExecutor(len(todo)) as pool:
-        answers = list(pool.map(lambda place: ask(place.url, environment), todo))
+    with tempfile.TemporaryDirectory(prefix="tfbuild-") as name:
+        trusted = certificates.local(question.setup, Path(name))
+        environment = {**os.environ, **question.setup.environment, **trusted}
+        with ThreadPoolExecutor(len(todo)) as pool:
+            answers = list(pool.map(_asking(environment), todo))
     for place, answer in zip(todo, answers, strict=True):
         yield _finding(place, _in_container(inquiry, place, answer))
     yield from _clock([answer.date for answer in answers if answer.date])
 
 
-def ask(url: str, environment: Mapping[str, str], seconds: float = SECONDS) -> Answer:
+def _once(found: Iterable[Place]) -> list[Place]:
+    """Leave out what is not certain where something certain is asked of the same server."""
+    asked: dict[str, Place] = {}
+    servers: set[str] = set()
+    for place in sorted(found, key=lambda place: not place.is_certain):
+        server = urlsplit(place.url).netloc
+        if place.is_certain or server not in servers:
+            asked.setdefault(place.url, place)
+        servers.add(server)
+    return list(asked.values())
+
+
+def ask(
+    url: str, environment: Mapping[str, str], *, is_file: bool = False, seconds: float = SECONDS
+) -> Answer:
     """Ask for a page's head, which costs next to nothing.
 
     Args:
         url: the address; other schemes than http and https are only connected to.
         environment: names the proxies, as http_proxy, HTTPS_PROXY, NO_PROXY.
+        is_file: the very thing has to be there; else any answer shows a server at work.
         seconds: for the connection, and again for the answer.
     """
     # Here, not at the top: it takes a while, and other checks run meanwhile.
@@ -99,14 +119,26 @@ def ask(url: str, environment: Mapping[str, str], seconds: float = SECONDS) -> A
         return Answer(trouble=_why(error, _proxies(url, environment)))
     finally:
         session.close()
-    return Answer(trouble=_status(response.status_code), date=_date(response.headers.get("Date")))
+    return Answer(
+        trouble=_status(response.status_code, is_file=is_file),
+        date=_date(response.headers.get("Date")),
+    )
+
+
+def _asking(environment: Mapping[str, str]) -> Callable[[Place], Answer]:
+    def asking(place: Place) -> Answer:
+        if not place.is_open_to_all:
+            return _connect(place.url, SECONDS)
+        return ask(place.url, environment, is_file=place.is_file)
+
+    return asking
 
 
 def _connect(url: str, seconds: float) -> Answer:
     import socket
 
     parts = urlsplit(url)
-    default = {"grpc": 80, "grpcs": 443, "ssh": 22, "git": 9418}.get(parts.scheme, 443)
+    default = {"http": 80, "grpc": 80, "grpcs": 443, "ssh": 22, "git": 9418}.get(parts.scheme, 443)
     try:
         address = (parts.hostname or "", parts.port or default)
         socket.create_connection(address, timeout=seconds).close()
@@ -149,10 +181,12 @@ def _finding(place: Place, answer: Answer) -> Finding:
     return warning("network", what, why=f"{place.url}: {answer.trouble}", do=place.do)
 
 
-def _status(code: int) -> str:
+def _status(code: int, *, is_file: bool) -> str:
     """Return what is wrong with a status, "" for one that shows a server at work."""
     if code == _PROXY_WANTS_PASSWORD:
         return "the proxy wants a name and a password (407)."
+    if is_file and code >= _ERROR:
+        return f"it is not to be had there ({code})."
     if code >= _SERVER_ERROR:
         return f"it answers with an error of its own ({code})."
     return ""

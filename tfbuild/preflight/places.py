@@ -10,6 +10,7 @@ from tfbuild import plan
 
 if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
+    from tfbuild.remote import Remote
 
 DEBIAN = "http://deb.debian.org/debian"
 DOCKER_HUB = "registry-1.docker.io"
@@ -28,6 +29,8 @@ class Place:
     """The address is that of the very thing, which has to be there."""
     is_certain: bool = True
     """False: it may turn out that nothing is taken from there."""
+    is_open_to_all: bool = True
+    """False: it wants certificates or passwords, so it is only connected to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,15 @@ def of(
                 is_certain=kind.is_certain and url != DEBIAN,
                 do=_remedy(outside.what, kind),
             )
+
+
+def of_remote(remote: "Remote") -> Iterator[Place]:
+    """Yield the servers that share results or do the work."""
+    for what, url in remote.servers.items():
+        # Bazel goes on without a cache behind http, and not without one behind gRPC.
+        is_certain = url.startswith(("grpc:", "grpcs:")) and not remote.local_fallback
+        do = "Start it, or build without it, or let Bazel do so: --remote-local-fallback"
+        yield Place(what=what, url=url, do=do, is_certain=is_certain, is_open_to_all=False)
 
 
 def registry(image: str) -> str:

@@ -55,6 +55,12 @@ def check(
     return Report(findings=tuple(findings), seconds=round(time.monotonic() - start, 3))
 
 
+def refused(question: Question) -> Report:
+    """Return what is wrong with the question itself. Contacts nothing."""
+    found = tuple(failure("recipe", refusal) for refusal in question.refusals)
+    return Report(findings=found, seconds=0.0)
+
+
 def _guarded(name: str, each: Check, inquiry: Inquiry) -> Sequence[Finding]:
     try:
         return tuple(each(inquiry))
