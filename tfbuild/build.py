@@ -74,7 +74,7 @@ def build(
             actions=run.actions,
             seconds=round(seconds, 3),
         )
-        inside = provenance.inside(record)
+        inside = provenance.inside(record, told)
         labelled = label.relabel(
             wheel, recipe.label, work / "labelled", inside, moment=record.source_date_epoch
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import parse_wheel_filename
 
-from tfbuild import __version__, artifact
+from tfbuild import __version__, artifact, sbom
 from tfbuild.made import Made
 from tfbuild.record import BuiltWheel, Source
 from tfbuild.wheel import label
@@ -56,14 +56,17 @@ def record(recipe: "Recipe", wheel: str, told: Made) -> BuiltWheel:
     )
 
 
-def inside(record: BuiltWheel) -> dict[str, bytes]:
+def inside(record: BuiltWheel, told: Made) -> dict[str, bytes]:
     """Return what the wheel carries about itself, file in .dist-info -> content.
 
     It is the same in each run of the recipe.
     """
     fields = artifact.to_dict(record).items()
     same = {key: value for key, value in fields if key not in BuiltWheel.BESIDE}
-    return {RECORD_NAME: artifact.dict_to_json(same).encode()}
+    return {
+        RECORD_NAME: artifact.dict_to_json(same).encode(),
+        sbom.PATH: sbom.document(record, told),
+    }
 
 
 def _rc_options(recipe: "Recipe") -> list[str]:
