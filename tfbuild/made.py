@@ -26,7 +26,9 @@ class Made:
     commit: str = ""
     """The source's, "" where it does not tell."""
     flags: str = ""
-    """The target's flags where only this place knew its compiler, else ""."""
+    """Compiler flags for target code, as far as the script itself knows them, with spaces."""
+    notices: tuple[str, ...] = ()
+    """What is otherwise than the target's name tells, a sentence each."""
     options: tuple[str, ...] = ()
     """Bazel's options beyond those of tfbuild.bazelrc, without places of that machine."""
     packages: dict[str, str] = field(default_factory=dict)

@@ -46,7 +46,7 @@ def record(recipe: "Recipe", wheel: str, told: Made) -> BuiltWheel:
         bazel=told.bazel,
         built_at=datetime.now(UTC).replace(microsecond=0),
         tfbuild=__version__,
-        notices=recipe.notices,
+        notices=(*recipe.notices, *told.notices),
         source=Source(**source, commit=told.commit),
         options=(*_rc_options(recipe), *told.options),
         python_full=told.python,

@@ -67,13 +67,10 @@ class Release:
 
     def known_problems(self, features: frozenset[str]) -> tuple[str, ...]:
         """Return defects of this release that code with these CPU features may meet."""
-        order = list(dict.fromkeys(release.series for release in known()))
-        here = order.index(self.series)
         return tuple(
             f"{problem['text']} ({problem['source']})"
             for problem in _data()["known_problems"]
-            if problem["requires"] in features
-            and order.index(problem["first"]) <= here <= order.index(problem["last"])
+            if problem["requires"] in features and _within(self, problem["first"], problem["last"])
         )
 
 
@@ -93,8 +90,26 @@ class Kernels:
 
     isa: str
     option: str
+    first: str
+    """The first series that has them."""
     gcc: int
     clang: int
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownBad:
+    """A pair of compiler and release that fails; the data file says what each field means."""
+
+    compiler: str
+    since: int
+    until: int
+    first: str
+    last: str
+    requires: str
+    without: str
+    why: str
+    source: str
 
 
 def known() -> tuple[Release, ...]:
@@ -141,10 +156,61 @@ def bazel_flags() -> tuple[BazelFlag, ...]:
     )
 
 
-@cache
-def xnnpack_kernels() -> tuple[Kernels, ...]:
-    """Return the kernels that older compilers cannot compile."""
-    return tuple(Kernels(**row) for row in _data()["xnnpack"])
+def xnnpack_kernels(what: Release) -> tuple[Kernels, ...]:
+    """Return the kernels of this release that older compilers cannot compile."""
+    rows = (Kernels(**row) for row in _data()["xnnpack"])
+    return tuple(row for row in rows if _within(what, row.first))
+
+
+def known_bad(what: Release, features: frozenset[str]) -> tuple[KnownBad, ...]:
+    """Return the compilers that fail on this release, for a target with these features."""
+    rows = (KnownBad(**row) for row in _data()["known_bad"])
+    return tuple(
+        row
+        for row in rows
+        if _within(what, row.first, row.last) and (not row.requires or row.requires in features)
+    )
+
+
+def source(name: str) -> str:
+    """Return where a fact comes from, by its name in the data file's [sources]."""
+    return cast("str", _data()["sources"][name])
+
+
+def check_config(name: str, what: Release, architecture: str) -> None:
+    """Raise UsageError when the release has no such named configuration, or a recipe none."""
+    row = next((row for row in _data()["configs"] if name in row["names"]), None)
+    if row is None:
+        raise _no_config(name)
+    if row.get("architecture", architecture) != architecture:
+        raise UsageError(f"--config {name} is for {row['architecture']}, not {architecture}.")
+    if not _within(what, row["first"], row.get("last")):
+        last = f"to {row['last']}" if "last" in row else "on"
+        raise UsageError(
+            f"TensorFlow {what.version} has no configuration {name!r}.",
+            why=f"It exists from {row['first']} {last}.",
+            do=row.get("instead", ""),
+        )
+
+
+def _no_config(name: str) -> UsageError:
+    for row in _data()["refused_configs"]:
+        if re.fullmatch(row["pattern"], name):
+            return UsageError(
+                f"--config {name} cannot be part of a recipe.", why=row["why"], do=row["instead"]
+            )
+    names = sorted(name for row in _data()["configs"] for name in row["names"])
+    return UsageError(
+        f"--config: {name!r} is not known.",
+        why=f"Known are: {', '.join(names)}.",
+        do="A tree of your own (--source) may have others.",
+    )
+
+
+def _within(what: Release, first: str, last: str | None = None) -> bool:
+    """Return whether a release's series lies between two, both included."""
+    series = _numbers(what.series)
+    return _numbers(first) <= series and (last is None or series <= _numbers(last))
 
 
 def _nearest(wanted: str) -> Release:

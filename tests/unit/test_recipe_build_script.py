@@ -44,10 +44,14 @@ def run(tmp_path: Path) -> Run:
     need(python, "no Python with venv is here")
 
     def build(
-        tensorflow: str, bazel: str, options: Options | None = None, **environment: str
+        tensorflow: str,
+        bazel: str,
+        options: Options | None = None,
+        wanted: target.Target = HASWELL,
+        **environment: str,
     ) -> tuple[subprocess.CompletedProcess[str], list[str], Path]:
         one = release.find(tensorflow)
-        made = recipe.make(one.version, one.default_python, HASWELL, options=options)
+        made = recipe.make(one.version, one.default_python, wanted, options=options)
         made.write(tmp_path / "context")
         (tmp_path / "source/tensorflow/tools/pip_package").mkdir(parents=True, exist_ok=True)
         (tmp_path / "bazel").write_text(FAKE)
@@ -236,7 +240,7 @@ def test_jobs_and_memory(run: Run) -> None:
 
 def test_kernels_that_gcc_does_not_know_are_left_out(run: Run) -> None:
     _, arguments, _ = run("2.21", "7.4.1", Options(compiler="system"))
-    for kernels in release.xnnpack_kernels():
+    for kernels in release.xnnpack_kernels(release.find("2.21")):
         command = ["gcc", kernels.option, "-E", "-x", "c", "/dev/null"]
         knows = subprocess.run(command, capture_output=True, check=False).returncode == 0
         assert (f"--define=xnn_enable_{kernels.isa}=false" in arguments) != knows
@@ -270,3 +274,63 @@ def test_what_is_missing_is_said_first(run: Run, environment: dict[str, str], sa
     assert done.returncode == 1
     assert said in done.stderr
     assert arguments == []
+
+
+@pytest.mark.parametrize(
+    ("compiler", "first"),
+    [("gcc-12", "-march=znver3"), ("clang-14", "-march=znver3"), ("knows-all", "-march=znver4")],
+)
+def test_the_compiler_is_asked_for_the_targets_flags(
+    run: Run, compiler: str, first: str, tmp_path: Path
+) -> None:
+    if compiler == "knows-all":
+        # A GCC that is newer than any here: it takes whatever it is given.
+        program = tmp_path / compiler
+        program.write_text("#!/bin/sh\ncase $1 in -dumpversion) echo 12 ;; esac\n")
+        program.chmod(0o755)
+        compiler = str(program)
+    need(shutil.which(compiler), f"needs {compiler}")
+    done, arguments, out = run(
+        "2.15", "6.1.0", Options(compiler="system"), target.find("zen4"), CC=compiler
+    )
+    assert done.returncode == 0, done.stderr
+    chosen = [word for word in arguments if word.startswith("--copt=-m")]
+    assert chosen[0] == f"--copt={first}"
+    told = json.loads((out / "build.json").read_text())
+    assert told["flags"].split()[0] == first
+    assert bool(told["notices"]) == (first == "-march=znver3")
+    assert ("tfbuild: note: " in done.stdout) == (first == "-march=znver3")
+
+
+@pytest.mark.parametrize(
+    ("tensorflow", "wanted", "version", "said", "flag"),
+    [
+        ("2.17", "haswell", "11", "cannot be built with gcc 11", None),
+        ("2.14", "haswell", "13", "cannot be built with gcc 13", None),
+        ("2.18", "sapphirerapids", "13", None, "--copt=-mno-avx512fp16"),
+        ("2.18", "sapphirerapids", "12", None, None),
+        ("2.18", "haswell", "13", None, None),
+    ],
+)
+def test_a_compiler_that_is_known_to_fail_is_found_out_before_it_fails(
+    run: Run,
+    tensorflow: str,
+    wanted: str,
+    version: str,
+    said: str | None,
+    flag: str | None,
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "cc"
+    program.write_text(f"#!/bin/sh\ncase $1 in -dumpversion) echo {version} ;; esac\n")
+    program.chmod(0o755)
+    done, arguments, _ = run(
+        tensorflow, "6.1.0", Options(compiler="system"), target.find(wanted), CC=str(program)
+    )
+    assert (done.returncode != 0) == bool(said)
+    if said:
+        assert said in done.stderr
+        assert arguments == []
+    assert [word for word in arguments if word.startswith("--copt=-mno")] == (
+        [flag] if flag else []
+    )

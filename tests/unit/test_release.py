@@ -58,11 +58,6 @@ def test_every_fact_names_a_source_that_is_listed(one: release.Release) -> None:
     assert set(one.sources) <= set(listed)
 
 
-def test_flags_name_a_source_that_is_listed() -> None:
-    data = release._data()
-    assert {row["source"] for row in data["bazel_flags"]} <= set(data["sources"])
-
-
 def test_needs_only_grow() -> None:
     for older, newer in pairwise(ALL):
         assert Version(older.bazel) <= Version(newer.bazel)
@@ -181,7 +176,99 @@ def test_known_problems_go_with_what_the_code_uses() -> None:
     assert newest.known_problems(frozenset({"avx2"})) == ()
 
 
+# XNNPACK's history: when each switch came, and which options its kernels are compiled with;
+# releases by the date of their branch. Compiler versions: GCC's and Clang's release notes.
+@pytest.mark.parametrize(
+    ("series", "kernels"),
+    [
+        ("2.8", ""),
+        ("2.15", ""),
+        ("2.16", "avxvnni"),
+        ("2.17", "avxvnni avx512amx avx512fp16"),
+        ("2.18", "avxvnni avx512amx avx512fp16 avx256vnnigfni avxvnniint8"),
+        ("2.21", "avxvnni avx512amx avx512fp16 avx256vnnigfni avxvnniint8 avx512bf16"),
+    ],
+)
+def test_kernels_are_switched_off_only_where_the_release_has_the_switch(
+    series: str, kernels: str
+) -> None:
+    assert [row.isa for row in release.xnnpack_kernels(release.find(series))] == kernels.split()
+
+
 def test_compiler_versions_of_kernels_are_what_compilers_say() -> None:
-    # First releases with the option: GCC's and Clang's release notes.
-    first = {kernels.isa: (kernels.gcc, kernels.clang) for kernels in release.xnnpack_kernels()}
-    assert first == {"avxvnni": (11, 12), "avx512fp16": (12, 14), "avxvnniint8": (13, 16)}
+    rows = release.xnnpack_kernels(release.find("2.21"))
+    assert {row.isa: (row.gcc, row.clang) for row in rows} == {
+        "avxvnni": (11, 12),
+        "avx512amx": (11, 11),
+        "avx512fp16": (12, 14),
+        "avx256vnnigfni": (8, 6),
+        "avxvnniint8": (13, 16),
+        "avx512bf16": (10, 9),
+    }
+
+
+def test_every_row_names_a_source_that_is_listed() -> None:
+    data = release._data()
+    rows = ("bazel_flags", "xnnpack", "known_bad", "configs", "refused_configs")
+    for name in rows:
+        assert {row["source"] for row in data[name]} <= set(data["sources"]), name
+    used = {row["source"] for name in rows for row in data[name]}
+    used |= {source for one in ALL for source in one.sources}
+    assert set(data["sources"]) <= used
+    assert all(row["source"] for row in data["known_problems"])
+
+
+@pytest.mark.parametrize(
+    ("series", "name", "architecture", "fits"),
+    [
+        ("2.17", "noaws", "x86_64", True),
+        ("2.18", "noaws", "x86_64", False),
+        ("2.18", "nohdfs", "x86_64", False),
+        ("2.13", "numa", "x86_64", True),
+        ("2.14", "numa", "x86_64", False),
+        ("2.8", "monolithic", "x86_64", True),
+        ("2.21", "monolithic", "aarch64", True),
+        ("2.21", "nonccl", "x86_64", True),
+        ("2.21", "mkl", "x86_64", True),
+        ("2.21", "mkl", "aarch64", False),
+        ("2.21", "mkl_aarch64_threadpool", "aarch64", True),
+        ("2.21", "opt", "x86_64", False),
+        ("2.21", "avx_linux", "x86_64", False),
+        ("2.21", "native_arch_linux", "x86_64", False),
+        ("2.21", "release_cpu_linux", "x86_64", False),
+        ("2.21", "linux_arm64", "aarch64", False),
+        ("2.21", "cuda", "x86_64", False),
+        ("2.21", "rbe_linux_cpu", "x86_64", False),
+        ("2.21", "monolitic", "x86_64", False),
+    ],
+)
+def test_configurations_of_a_release(series: str, name: str, architecture: str, fits: bool) -> None:
+    if fits:
+        release.check_config(name, release.find(series), architecture)
+        return
+    with pytest.raises(UsageError) as caught:
+        release.check_config(name, release.find(series), architecture)
+    assert name in caught.value.what
+    assert caught.value.why or caught.value.do or architecture in caught.value.what
+
+
+# Conflicts of Spack's py-tensorflow, as it states them.
+@pytest.mark.parametrize(
+    ("series", "compiler", "version", "fails"),
+    [
+        ("2.14", "gcc", 13, True),
+        ("2.14", "gcc", 12, False),
+        ("2.15", "gcc", 13, False),
+        ("2.17", "gcc", 11, True),
+        ("2.16", "gcc", 11, False),
+        ("2.17", "gcc", 12, False),
+        ("2.18", "clang", 15, True),
+        ("2.17", "clang", 15, False),
+        ("2.14", "clang", 17, True),
+        ("2.15", "clang", 17, False),
+    ],
+)
+def test_compilers_that_fail(series: str, compiler: str, version: int, fails: bool) -> None:
+    rows = release.known_bad(release.find(series), frozenset())
+    hit = [row for row in rows if row.compiler == compiler and row.since <= version <= row.until]
+    assert bool(hit) == fails

@@ -12,7 +12,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _ERRORS = re.compile(
     r"^(ERROR|FATAL|FAILED): "
     # The build script's own words, except when it tells what it does or has made.
-    r"|^tfbuild: (?!Bazel \d|/)"
+    r"|^tfbuild: (?!Bazel \d|/|note: )"
     r"|: (?:fatal )?error: "
     r"|^(?:[\w./+-]*ld(?:\.\w+)?|collect2|cc1plus|clang|gcc|g\+\+)[\w.+-]*: (?:fatal )?error"
     r"|undefined reference to"

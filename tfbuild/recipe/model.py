@@ -10,6 +10,7 @@ from tfbuild import artifact, release
 from tfbuild.errors import UsageError
 from tfbuild.recipe import archive, render, sources
 from tfbuild.recipe import options as asked
+from tfbuild.recipe.flags import decide
 from tfbuild.recipe.options import Options
 from tfbuild.recipe.sources import Bazel, Sources, Tree
 from tfbuild.release import Kind, Release
@@ -114,17 +115,17 @@ def make(
 
     Raises:
         UsageError: unknown release, Python that the release does not support, an outside source
-            that cannot be used, a compiler too old for the target, or a vector width that the
-            target does not have.
+            that cannot be used, a compiler that fails on the release or knows nothing near the
+            target, an option that does not fit, or a vector width that the target does not have.
     """
     given, options = given or Sources(), options or Options()
     what = _release(tensorflow, python)
     width = options.vector_width
     aimed = target if width is None else target.with_vector_width(width)
     compiler = _compiler(what, options.compiler)
-    _check_compiler(what, compiler, aimed)
-    words = asked.words(options, what, compiler, aimed)
-    aimed = replace(aimed, label=aimed.label + words.suffix, flags=(*aimed.flags, *words.flags))
+    chosen = decide(what, compiler, aimed)
+    words = asked.words(options, what, compiler, aimed, own_tree=given.source is not None)
+    aimed = replace(aimed, label=aimed.label + words.suffix, flags=(*chosen.flags, *words.flags))
     tree = sources.tree(given.source, default=_official(what), tag=what.tag)
     bazel = _bazel(given, what)
     archives = _archives(tree, bazel, options.profile)
@@ -143,6 +144,7 @@ def make(
         memory=_positive(options.memory, "--memory"),
         archives={name: _archive_digest(path) for name, path in archives.items()},
         words=words,
+        chosen=chosen,
     )
     files = render.context(facts)
     return Recipe(
@@ -158,7 +160,7 @@ def make(
         base_image=facts.base_image,
         sources=given,
         known_problems=what.known_problems(aimed.requires),
-        notices=words.notices,
+        notices=(*chosen.notices, *words.notices),
         files=files,
         archives=archives,
         digest=_digest(render.context(replace(facts, jobs=None, memory=None)), facts.archives),
@@ -183,20 +185,6 @@ def _compiler(what: Release, wanted: str) -> str:
             why="Known are: release, system, gcc-VERSION and clang-VERSION (gcc-12, clang-17).",
         )
     return wanted
-
-
-def _check_compiler(what: Release, compiler: str, target: Target) -> None:
-    family, _, version = compiler.partition("-")
-    needed = {"gcc": target.gcc, "clang": target.clang, "llvm": target.clang}.get(family, "")
-    if needed and int(needed.partition(".")[0]) > int(version):
-        name = "GCC" if family == "gcc" else "Clang"
-        raise UsageError(
-            f"TensorFlow {what.version} is built with {name} {version}, which does not know "
-            f"{target.name}.",
-            why=f"-march={target.march} came with {name} {needed}.",
-            do="Choose an older target of the same family, a newer TensorFlow, or "
-            "--compiler system with a base image that has a newer GCC.",
-        )
 
 
 def _official(what: Release) -> Tree:

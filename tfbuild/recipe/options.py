@@ -8,8 +8,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from tfbuild import release
 from tfbuild.errors import UsageError
-from tfbuild.recipe import copts
+from tfbuild.recipe import bazel_args, copts
 from tfbuild.release import Release
 from tfbuild.target import Target
 
@@ -18,7 +19,6 @@ PROFILE_RUN = "/tmp/tfbuild-profile"  # noqa: S108 - only a default, where the w
 PROFILES = {".profdata": "clang", ".zip": "gcc"}
 """How a profile's name ends -> whose it is: merged counts of Clang, a folder of GCC's .gcda."""
 OPTIMIZE = {"size": ("-Os",), "speed": ("-O3",)}
-_ARGUMENT = re.compile(r"--[a-z][a-z0-9_]*(?:=[A-Za-z0-9_./:,=+@%~^-]*)?")
 _CONFIG = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -66,7 +66,9 @@ class Words:
     """What the user is told, a sentence each."""
 
 
-def words(options: Options, what: Release, compiler: str, target: Target) -> Words:
+def words(
+    options: Options, what: Release, compiler: str, target: Target, *, own_tree: bool = False
+) -> Words:
     """Return what the options add.
 
     Args:
@@ -74,18 +76,18 @@ def words(options: Options, what: Release, compiler: str, target: Target) -> Wor
         what: the release that is built.
         compiler: "gcc-11", "clang-17", "llvm-18" or "system".
         target: what is compiled for.
+        own_tree: the tree is not the release's own; nobody knows its configurations.
 
     Raises:
         UsageError: an option is none, does not exist in this release or for this compiler, or
             would change which CPUs run the wheel.
     """
-    del what
     family = compiler.partition("-")[0]
     optimized, lto = _optimize(options), _lto(options, compiler)
     profiled = _profile(options, family)
     given = tuple(copts.check(flag, target) for flag in options.copts)
-    configs = tuple(_config(name) for name in options.configs)
-    arguments = tuple(_argument(word) for word in options.bazel_args)
+    configs = tuple(_config(name, None if own_tree else what, target) for name in options.configs)
+    arguments = tuple(bazel_args.check(word) for word in options.bazel_args)
     parts = (optimized, lto, profiled)
     return Words(
         flags=(*(flag for part in parts for flag in part.flags), *given),
@@ -197,19 +199,12 @@ def _check_profile(path: Path, family: str) -> None:
         )
 
 
-def _config(name: str) -> str:
+def _config(name: str, what: Release | None, target: Target) -> str:
     if not _CONFIG.fullmatch(name):
         raise UsageError(f"--config: {name!r} is no name of a configuration.")
+    if what is not None:
+        release.check_config(name, what, target.architecture)
     return name
-
-
-def _argument(word: str) -> str:
-    if not _ARGUMENT.fullmatch(word):
-        raise UsageError(
-            f"--bazel-arg: {word!r} is not an option that tfbuild passes on.",
-            why="Expected one word like --define=name=value, without spaces or quotes.",
-        )
-    return word
 
 
 def _mark(given: tuple[str, ...]) -> str:

@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfbuild import artifact, release, resources
+from tfbuild import artifact, compilers, release, resources
 from tfbuild.errors import UsageError
+from tfbuild.recipe.flags import Decision, told
 from tfbuild.recipe.options import Words
 from tfbuild.recipe.sources import Bazel, Tree
 from tfbuild.release import Release
@@ -54,6 +55,8 @@ class Facts:
     """Name in the context -> SHA-256."""
     words: Words
     """What the user's options add; the target has its flags already."""
+    chosen: Decision
+    """The flags that make code the target's."""
 
     @property
     def profile(self) -> str:
@@ -151,21 +154,41 @@ def _values(facts: Facts) -> dict[str, Any]:
         "host_march": "x86-64" if facts.target.architecture == "x86_64" else "armv8-a",
         "local_compiler": local,
         "bazel_flags": [flag for flag in release.bazel_flags() if given[flag.when]],
-        "kernels": release.xnnpack_kernels(),
-        "kernels_too_new": _kernels_too_new(family, version),
+        "kernels": _kernels(facts),
+        "kernels_too_new": _kernels_too_new(facts),
+        "fixed_flags": facts.words.flags if facts.chosen.ask else facts.target.flags,
+        "cc": _cc(family, facts.compiler, version),
+        "notes": [
+            "" if choice.native else told(choice, facts.target) for choice in facts.chosen.ask
+        ],
+        "source_of": release.source,
         "pip_trusted_host": _trusted_host(facts.pip_index),
     }
 
 
-def _kernels_too_new(family: str, version: str) -> list[str]:
+def _kernels(facts: Facts) -> tuple[release.Kernels, ...]:
+    """Return the kernels that an old compiler may not know: x86-64 alone has such."""
+    is_x86 = facts.target.architecture == "x86_64"
+    return release.xnnpack_kernels(facts.release) if is_x86 else ()
+
+
+def _kernels_too_new(facts: Facts) -> list[str]:
     """Return kernels that the recipe's compiler cannot compile; build.sh asks an unknown one."""
-    if family == "gcc":
-        return [kernels.isa for kernels in release.xnnpack_kernels() if kernels.gcc > int(version)]
-    if family in {"clang", "llvm"}:
-        return [
-            kernels.isa for kernels in release.xnnpack_kernels() if kernels.clang > int(version)
-        ]
-    return []
+    compiler = compilers.named(facts.compiler)
+    if compiler.major is None:
+        return []
+    return [
+        kernels.isa
+        for kernels in _kernels(facts)
+        if (kernels.gcc if compiler.family == "gcc" else kernels.clang) > compiler.major
+    ]
+
+
+def _cc(family: str, compiler: str, version: str) -> str:
+    """Return the compiler as a word of a shell line."""
+    if family == "clang":
+        return f"/usr/lib/llvm-{version}/bin/clang"
+    return compiler if family == "gcc" else '"${CC:-gcc}"'
 
 
 def _trusted_host(index: str) -> str:
@@ -209,6 +232,7 @@ def _decided(facts: Facts) -> dict[str, object]:
         "linkopts": list(facts.words.linkopts),
         "bazel_args": list(facts.words.arguments),
         "profile": facts.archives.get(facts.profile, ""),
-        "notices": list(facts.words.notices),
+        "flags_to_try": [list(choice.flags) for choice in facts.chosen.ask],
+        "notices": [*facts.chosen.notices, *facts.words.notices],
         "known_problems": list(facts.release.known_problems(target.requires)),
     }

@@ -132,13 +132,52 @@ fi
 option_of_bazel 4 8 --noincompatible_enable_cc_toolchain_resolution
 if [[ -n $TFBUILD_JOBS ]]; then places+=(--jobs="$TFBUILD_JOBS"); fi
 if [[ -n $TFBUILD_MEMORY ]]; then places+=(--local_ram_resources="$TFBUILD_MEMORY"); fi
+
+# Compiler flags for target code. tfbuild.bazelrc has these; what is found out here comes on top.
+flags=(-march=skylake-avx512 -mprefer-vector-width=512)
+notes=()
+add() { # flags
+    local flag
+    for flag in "$@"; do options+=("--copt=$flag") flags+=("$flag"); done
+}
+note() { # sentence
+    notes+=("$1")
+    echo "tfbuild: note: $1"
+}
+cc="${CC:-gcc}"
+knows() { # flags
+    "$cc" "$@" -E -x c /dev/null >/dev/null 2>&1
+}
+# Compilers that are known to fail on this release.
+family=gcc
+if "$cc" --version | grep -q clang; then family=clang; fi
+major=$("$cc" -dumpversion)
+major=${major%%.*}
+is() { # family, oldest and newest version
+    [[ $1 == "$family" ]] && ((major >= $2 && major <= $3))
+}
+if is gcc 1 11; then
+    fail "TensorFlow 2.21.0 cannot be built with $family $major." \
+        'GCC up to 11 fails on these releases (AVX512-FP16 kernels among others) (spack/spack-packages, py_tensorflow/package.py at 06604c5: archive hashes, Bazel and compiler ranges, where the wheel target begins).'
+fi
+if is gcc 1 8; then
+    fail "TensorFlow 2.21.0 cannot be built with $family $major." \
+        'GCC up to 9.3.0 fails on these releases (spack/spack-packages, py_tensorflow/package.py at 06604c5: archive hashes, Bazel and compiler ranges, where the wheel target begins).'
+fi
+if is clang 1 15; then
+    fail "TensorFlow 2.21.0 cannot be built with $family $major." \
+        'Clang up to 15 fails on these releases (tensorflow/tensorflow issue 76908) (spack/spack-packages, py_tensorflow/package.py at 06604c5: archive hashes, Bazel and compiler ranges, where the wheel target begins).'
+fi
 # XNNPACK has kernels that older compilers do not know.
 without_kernels() { # compiler option, kernels
-    "${CC:-gcc}" "$1" -E -x c /dev/null >/dev/null 2>&1 || options+=("--define=xnn_enable_$2=false")
+    knows "$1" || options+=("--define=xnn_enable_$2=false")
 }
 without_kernels -mavxvnni avxvnni
+without_kernels -mamx-int8 avx512amx
 without_kernels -mavx512fp16 avx512fp16
+without_kernels -mgfni avx256vnnigfni
 without_kernels -mavxvnniint8 avxvnniint8
+without_kernels -mavx512bf16 avx512bf16
 
 # Bazel tells programs what it does in a file, which holds all options too: nobody else may read it.
 # A program tells the harmless part on stdout, until the descriptor `told` is closed.
@@ -310,7 +349,7 @@ end_events() {
 trap 'end_events; forget_options' EXIT
 phase() { printf 'tfbuild-event: {"phase":"%s"}\n' "$1"; }
 
-echo "tfbuild: Bazel $version, -march=skylake-avx512 -mprefer-vector-width=512"
+echo "tfbuild: Bazel $version, ${flags[*]}"
 goal=//tensorflow/tools/pip_package:wheel
 "$bazel" "${startup[@]}" build "${options[@]}" "${places[@]}" "${watched[@]}" "$goal" {told}>&-
 end_events
@@ -339,9 +378,11 @@ if ! components; then
     rm -f "$work/repositories" "$work/external"
 fi
 
-"$python" - "$(compiler)" "$version" "$moment" "$commit" "$work" "${options[@]}" >"$TFBUILD_OUT/build.json" <<'PROGRAM'
+"$python" - "$(compiler)" "$version" "$moment" "$commit" "$work" \
+    "${flags[*]}" "${#notes[@]}" "${notes[@]}" "${options[@]}" >"$TFBUILD_OUT/build.json" <<'PROGRAM'
 import json, os, pathlib, platform, sys
-compiler, bazel, moment, commit, work, *options = sys.argv[1:]
+compiler, bazel, moment, commit, work, flags, count, *rest = sys.argv[1:]
+notices, options = rest[: int(count)], rest[int(count) :]
 told = [pathlib.Path(work, name) for name in ("repositories", "external")]
 packages = {}
 if sys.prefix != sys.base_prefix:
@@ -358,6 +399,8 @@ print(json.dumps({
     "libc": os.confstr("CS_GNU_LIBC_VERSION"),
     "source_date_epoch": int(moment),
     "commit": commit,
+    "flags": flags,
+    "notices": notices,
     "options": options,
     "packages": packages,
     "repositories": told[0].read_text().split() if told[0].exists() else None,

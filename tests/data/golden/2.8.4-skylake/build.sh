@@ -137,6 +137,18 @@ option_of_bazel 0 5 --distinct_host_configuration=true
 if [[ -n $TFBUILD_JOBS ]]; then places+=(--jobs="$TFBUILD_JOBS"); fi
 if [[ -n $TFBUILD_MEMORY ]]; then places+=(--local_ram_resources="$TFBUILD_MEMORY"); fi
 
+# Compiler flags for target code. tfbuild.bazelrc has these; what is found out here comes on top.
+flags=(-march=skylake-avx512 -mprefer-vector-width=256)
+notes=()
+add() { # flags
+    local flag
+    for flag in "$@"; do options+=("--copt=$flag") flags+=("$flag"); done
+}
+note() { # sentence
+    notes+=("$1")
+    echo "tfbuild: note: $1"
+}
+
 # Bazel tells programs what it does in a file, which holds all options too: nobody else may read it.
 # A program tells the harmless part on stdout, until the descriptor `told` is closed.
 events=$TFBUILD_OUTPUT_BASE/tfbuild-events.json
@@ -307,7 +319,7 @@ end_events() {
 trap 'end_events; forget_options' EXIT
 phase() { printf 'tfbuild-event: {"phase":"%s"}\n' "$1"; }
 
-echo "tfbuild: Bazel $version, -march=skylake-avx512 -mprefer-vector-width=256"
+echo "tfbuild: Bazel $version, ${flags[*]}"
 goal=//tensorflow/tools/pip_package:build_pip_package
 "$bazel" "${startup[@]}" build "${options[@]}" "${places[@]}" "${watched[@]}" "$goal" {told}>&-
 end_events
@@ -335,9 +347,11 @@ if ! components; then
     rm -f "$work/repositories" "$work/external"
 fi
 
-"$python" - "$(compiler)" "$version" "$moment" "$commit" "$work" "${options[@]}" >"$TFBUILD_OUT/build.json" <<'PROGRAM'
+"$python" - "$(compiler)" "$version" "$moment" "$commit" "$work" \
+    "${flags[*]}" "${#notes[@]}" "${notes[@]}" "${options[@]}" >"$TFBUILD_OUT/build.json" <<'PROGRAM'
 import json, os, pathlib, platform, sys
-compiler, bazel, moment, commit, work, *options = sys.argv[1:]
+compiler, bazel, moment, commit, work, flags, count, *rest = sys.argv[1:]
+notices, options = rest[: int(count)], rest[int(count) :]
 told = [pathlib.Path(work, name) for name in ("repositories", "external")]
 packages = {}
 if sys.prefix != sys.base_prefix:
@@ -354,6 +368,8 @@ print(json.dumps({
     "libc": os.confstr("CS_GNU_LIBC_VERSION"),
     "source_date_epoch": int(moment),
     "commit": commit,
+    "flags": flags,
+    "notices": notices,
     "options": options,
     "packages": packages,
     "repositories": told[0].read_text().split() if told[0].exists() else None,
