@@ -1,0 +1,79 @@
+"""What Docker keeps of tfbuild's."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from tfbuild.cache import containers
+from tfbuild.cache.containers import Thing
+from tfbuild.cache.model import Item, Kind
+from tfbuild.engine.docker import DockerClient
+
+
+class DockerStore:
+    """The Docker that DOCKER_HOST or the current context names."""
+
+    name = "docker"
+
+    def __init__(self) -> None:
+        self._client = DockerClient()
+
+    def items(self) -> list[Item]:
+        """Ask the daemon what takes its disk, which may take it a while."""
+        told = self._client.usage()
+        return containers.items(
+            self.name,
+            (_image(entry) for entry in told["Images"] or ()),
+            (_volume(entry) for entry in told["Volumes"] or ()),
+            (_container(entry) for entry in told["Containers"] or ()),
+        )
+
+    def remove(self, item: Item) -> None:
+        """Remove it; the daemon refuses what a container uses."""
+        if item.kind is Kind.CONTAINER:
+            self._client.remove(item.identity)
+        elif item.kind is Kind.IMAGE:
+            self._client.remove_image(item.identity)
+        else:
+            self._client.remove_volume(item.identity)
+
+
+def _image(entry: Mapping[str, Any]) -> Thing:
+    tags = [tag for tag in entry.get("RepoTags") or () if not tag.startswith("<none>")]
+    return Thing(
+        identity=entry["Id"],
+        name=", ".join(tags) or entry["Id"].removeprefix("sha256:")[:12],
+        # Layers that other images have too stay with them.
+        size=max(0, int(entry["Size"]) - max(0, int(entry.get("SharedSize") or 0))),
+        made=_at(entry["Created"]),
+        labels=entry.get("Labels") or {},
+    )
+
+
+def _volume(entry: Mapping[str, Any]) -> Thing:
+    usage = entry.get("UsageData") or {}
+    return Thing(
+        identity=entry["Name"],
+        name=entry["Name"],
+        size=max(0, int(usage.get("Size") or 0)),
+        made=datetime.fromisoformat(entry["CreatedAt"]),
+        labels=entry.get("Labels") or {},
+    )
+
+
+def _container(entry: Mapping[str, Any]) -> Thing:
+    mounts: Iterable[Mapping[str, Any]] = entry.get("Mounts") or ()
+    return Thing(
+        identity=entry["Id"],
+        name=", ".join(entry.get("Names") or ()).lstrip("/") or entry["Id"][:12],
+        size=max(0, int(entry.get("SizeRw") or 0)),
+        made=_at(entry["Created"]),
+        labels=entry.get("Labels") or {},
+        image=entry["ImageID"],
+        volumes=frozenset(mount["Name"] for mount in mounts if mount.get("Name")),
+        is_running=entry["State"] in {"running", "paused", "restarting"},
+    )
+
+
+def _at(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
