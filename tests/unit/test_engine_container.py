@@ -31,6 +31,8 @@ class Recording:
         self.labelled: Mapping[str, str] = {}
         self.there: dict[str, Mapping[str, str]] = {}
         self.plans: list[Plan] = []
+        self.running: set[str] = set()
+        self.volumes: dict[str, Mapping[str, str]] = {}
         self.code = code
         self.builds = builds
         self.own_proxies: dict[str, str] = {}
@@ -86,6 +88,12 @@ class Recording:
 
     def containers(self, label: str, value: str) -> dict[str, Mapping[str, str]]:
         return {key: one for key, one in self.there.items() if one.get(label) == value}
+
+    def is_running(self, container: str) -> bool:
+        return container in self.running
+
+    def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
+        self.volumes[name] = labels
 
     def create(self, plan: Plan) -> str:
         self.plans.append(plan)

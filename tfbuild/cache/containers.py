@@ -5,15 +5,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from tfbuild.cache.model import Item, Kind
-from tfbuild.engine.container import (
-    LABEL_CACHE,
-    LABEL_OWNER,
-    LABEL_RECIPE,
-    LABEL_TOOLCHAIN,
-    LABEL_WHAT,
-    cache_volume,
-    occupied,
-)
+from tfbuild.engine.client import LABEL_CACHE, LABEL_OWNER, LABEL_TOOLCHAIN, LABEL_WHAT
+from tfbuild.engine.container import LABEL_RECIPE, cache_volume
+from tfbuild.engine.owner import occupied
+
+USED = "used"
+"""A file that each build touches in its cache volume: engines do not tell when one was used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +21,7 @@ class Thing:
     name: str
     size: int
     made: datetime
+    """When it was made, or last used if that can be told."""
     labels: Mapping[str, str] = field(default_factory=dict)
     image: str = ""
     """ID of a container's image."""
@@ -66,9 +64,7 @@ def _container(place: str, thing: Thing) -> Item:
     )
 
 
-def _image(
-    place: str, thing: Thing, containers: Iterable[Thing], volumes: Iterable[Thing]
-) -> Item:
+def _image(place: str, thing: Thing, containers: Iterable[Thing], volumes: Iterable[Thing]) -> Item:
     users = [one.name for one in containers if one.image == thing.identity]
     own = [one.made for one in volumes if one.name == cache_volume(thing.identity)]
     item = _item(place, Kind.IMAGE, thing)

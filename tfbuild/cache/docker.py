@@ -1,13 +1,20 @@
 """What Docker keeps of tfbuild's."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from tfbuild import signals
 from tfbuild.cache import containers
-from tfbuild.cache.containers import Thing
+from tfbuild.cache.containers import USED, Thing
 from tfbuild.cache.model import Item, Kind
+from tfbuild.engine.client import LABEL_CACHE, LABEL_OWNER, Plan
+from tfbuild.engine.container import cache_volume
 from tfbuild.engine.docker import DockerClient
+from tfbuild.engine.owner import owner
+from tfbuild.errors import EngineError
 
 
 class DockerStore:
@@ -21,12 +28,33 @@ class DockerStore:
     def items(self) -> list[Item]:
         """Ask the daemon what takes its disk, which may take it a while."""
         told = self._client.usage()
+        images = [_image(entry) for entry in told["Images"] or ()]
+        volumes = [_volume(entry) for entry in told["Volumes"] or ()]
         return containers.items(
             self.name,
-            (_image(entry) for entry in told["Images"] or ()),
-            (_volume(entry) for entry in told["Volumes"] or ()),
-            (_container(entry) for entry in told["Containers"] or ()),
+            images,
+            [replace(one, made=self._used(one, images) or one.made) for one in volumes],
+            [_container(entry) for entry in told["Containers"] or ()],
         )
+
+    def _used(self, volume: Thing, images: Iterable[Thing]) -> datetime | None:
+        """Return when a build last began with the volume: a container that never starts sees it."""
+        image = next((one for one in images if cache_volume(one.identity) == volume.name), None)
+        if image is None or LABEL_CACHE not in volume.labels:
+            return None
+        plan = Plan(
+            image=image.identity,
+            command=("true",),
+            volumes={volume.name: "/cache"},
+            labels={LABEL_OWNER: owner()},
+        )
+        with signals.stoppable():
+            container = self._client.create(plan)
+            try:
+                return self._client.changed(container, f"/cache/{USED}")
+            finally:
+                with signals.held(), suppress(EngineError):
+                    self._client.remove(container)
 
     def remove(self, item: Item) -> None:
         """Remove it; the daemon refuses what a container uses."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tfbuild.cache import containers
-from tfbuild.cache.containers import Thing
+from tfbuild.cache.containers import USED, Thing
 from tfbuild.cache.model import Item, Kind
 from tfbuild.engine.client import LABEL_CACHE, LABEL_TOOLCHAIN
 from tfbuild.engine.podman import PodmanClient
@@ -33,6 +33,8 @@ class PodmanStore:
 
     def _containers(self) -> list[Thing]:
         found = self._client.ask("ps", "--all", "--size")
+        if not found:
+            return []
         told = self._client.ask("container", "inspect", *(one["Id"] for one in found))
         mounts = {one["Id"]: one.get("Mounts") or () for one in told}
         return [_container(one, mounts.get(one["Id"], ())) for one in found]
@@ -63,7 +65,7 @@ def _volume(entry: Mapping[str, Any]) -> Thing:
         identity=entry["Name"],
         name=entry["Name"],
         size=_size(Path(entry["Mountpoint"])),
-        made=datetime.fromisoformat(entry["CreatedAt"]),
+        made=_used(Path(entry["Mountpoint"])) or datetime.fromisoformat(entry["CreatedAt"]),
         labels=entry.get("Labels") or {},
     )
 
@@ -79,6 +81,14 @@ def _container(entry: Mapping[str, Any], mounts: Iterable[Mapping[str, Any]]) ->
         volumes=frozenset(mount["Name"] for mount in mounts if mount.get("Name")),
         is_running=entry["State"] in {"running", "paused"},
     )
+
+
+def _used(folder: Path) -> datetime | None:
+    """Return when a build last began with the volume, None if it does not tell."""
+    try:
+        return datetime.fromtimestamp((folder / USED).stat().st_mtime, UTC)
+    except OSError:
+        return None
 
 
 def _size(folder: Path) -> int:

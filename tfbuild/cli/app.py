@@ -20,7 +20,7 @@ _NOT_OURS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 # The order is the order of the work, and of `tfbuild --help`.
 COMMANDS = (
     *("detect", "targets", "doctor", "render", "rehearse", "wheel"),
-    *("inspect", "bench", "compare", "publish"),
+    *("inspect", "bench", "compare", "publish", "cache"),
 )
 
 EPILOG = (
@@ -55,7 +55,9 @@ class Commands(TyperGroup):
 def _load(name: str) -> Any:  # noqa: ANN401
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     importlib.import_module(f"tfbuild.cli.{name}").register(alone)
-    return typer.main.get_command(alone)
+    found = typer.main.get_command(alone)
+    # A command that has commands of its own comes as the one member of a nameless group.
+    return found.commands[name] if isinstance(found, TyperGroup) else found
 
 
 app = typer.Typer(
@@ -112,7 +114,7 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
-def _defaults(command: Any) -> dict[str, dict[str, object]]:  # noqa: ANN401
+def _defaults(command: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401
     # Most folders have no settings: do not even load what reads them.
     here = Path.cwd()
     if not any((folder / "pyproject.toml").is_file() for folder in (here, *here.parents)):
@@ -122,13 +124,23 @@ def _defaults(command: Any) -> dict[str, dict[str, object]]:  # noqa: ANN401
     found = settings.find(here)
     if not found.values:
         return {}
-    options = {
-        name: frozenset(
-            parameter.name for parameter in command.get_command(None, name).params if parameter.name
-        )
-        for name in COMMANDS
-    }
-    return settings.default_map(found, options)
+    commands = {name: command.get_command(None, name) for name in COMMANDS}
+    options = {name: _parameters(one) for name, one in commands.items()}
+    values = settings.default_map(found, options)
+    return {name: _nested(one, values[name]) for name, one in commands.items()}
+
+
+def _parameters(command: Any) -> frozenset[str]:  # noqa: ANN401
+    """Return the names of the parameters of a command, or of all commands below it."""
+    own = {parameter.name for parameter in command.params if parameter.name}
+    below = getattr(command, "commands", {}).values()
+    return frozenset(own).union(*(_parameters(one) for one in below))
+
+
+def _nested(command: Any, values: dict[str, object]) -> dict[str, Any]:  # noqa: ANN401
+    """Return the values in the shape in which Click wants those of the commands below one."""
+    below = getattr(command, "commands", {})
+    return {name: _nested(one, values) for name, one in below.items()} or values
 
 
 def _unwritable(error: OSError) -> SaveError:

@@ -1,6 +1,5 @@
 """`tfbuild cache`: what is kept for later, and how to be rid of it."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,6 +7,8 @@ import typer
 from tfbuild.cli import console
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfbuild.cache import Inventory, Item, Removal
 
 _DAYS = 30
@@ -44,7 +45,7 @@ def show(json_: Json_ = False) -> None:
     if not found.items:
         console.say("Nothing is kept.")
         return
-    _print(found.items)
+    _print(_gathered(found.items))
     console.results().print(f"total {_size(found.total)}", highlight=False)
 
 
@@ -172,6 +173,23 @@ def _print(items: "Sequence[Item]") -> None:
             Text(note),
         )
     console.results().print(table)
+
+
+def _gathered(items: "Sequence[Item]") -> "list[Item]":
+    """Return the items with those of which there are many, and small, as one for each folder."""
+    from dataclasses import replace
+
+    from tfbuild.cache import Kind
+
+    few = [item for item in items if item.kind not in {Kind.LOG, Kind.JOURNAL, Kind.INSPECTION}]
+    for kind in (Kind.LOG, Kind.JOURNAL, Kind.INSPECTION):
+        many = [item for item in items if item.kind is kind]
+        if many:
+            folder = many[0].name.partition("/")[0]
+            used = max(item.used for item in many)
+            whole = replace(many[0], name=f"{folder}/ ({len(many)})", size=_sum(many), used=used)
+            few.append(replace(whole, what="", busy="", orphaned=""))
+    return few
 
 
 def _tell_unasked(found: "Inventory") -> None:

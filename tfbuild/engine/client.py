@@ -3,15 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tfbuild.engine.base import Exit, Facts, OnLine
+
+if TYPE_CHECKING:
+    from tfbuild.recipe import Recipe
 
 LABEL_OWNER = "tfbuild.owner"
 LABEL_STEP = "tfbuild.step"
 LABEL_TOOLCHAIN = "tfbuild.toolchain"
 LABEL_BASE = "tfbuild.base"
 """Digest of the image that a toolchain image was made from."""
+LABEL_CACHE = "tfbuild.cache"
+"""Of a volume: "actions" or "downloads"."""
+LABEL_WHAT = "tfbuild.what"
+"""What it serves, for people: "TensorFlow 2.21.0, Python 3.12"."""
 NO_LABELS = (LABEL_OWNER, LABEL_STEP)
 """Those of a container that an image made of it must not hand down."""
 
@@ -28,6 +35,8 @@ class Plan:
     environment: Mapping[str, str] = field(default_factory=dict)
     network: bool = True
     """False: none but loopback."""
+    name: str = ""
+    """No two containers of an engine have the same; "" leaves it to the engine."""
     private: str = ""
     """A folder in a nameless volume, which is gone with the container: no image has it."""
 
@@ -90,8 +99,14 @@ class Client(Protocol):
     def containers(self, label: str, value: str) -> dict[str, Mapping[str, str]]:
         """Return containers, running or not, that have the label: ID -> all labels."""
 
+    def is_running(self, container: str) -> bool:
+        """Return whether the container has been started and has not ended."""
+
+    def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
+        """Make a volume with labels, or leave the one of that name as it is."""
+
     def create(self, plan: Plan) -> str:
-        """Make a container and the volumes that it needs; return its ID."""
+        """Make a container; return its ID. Its name must be free."""
 
     def put(
         self, container: str, folder: str, files: Mapping[str, bytes], *, mode: int = 0o755
@@ -106,3 +121,13 @@ class Client(Protocol):
 
     def remove(self, container: str) -> None:
         """Stop the container if it runs, and remove it. Volumes stay."""
+
+
+def what(recipe: "Recipe") -> str:
+    """Return what the recipe's toolchain serves, for people."""
+    return f"TensorFlow {recipe.tensorflow}, Python {recipe.python}"
+
+
+def toolchain_labels(recipe: "Recipe", base: str) -> dict[str, str]:
+    """Return the labels of the recipe's toolchain image, made from the image of that digest."""
+    return {LABEL_TOOLCHAIN: recipe.toolchain_digest, LABEL_BASE: base, LABEL_WHAT: what(recipe)}

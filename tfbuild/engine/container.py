@@ -15,8 +15,17 @@ from typing import TYPE_CHECKING
 from tfbuild import signals
 from tfbuild.engine import proxies, trouble
 from tfbuild.engine.base import NO_SETUP, SETUP_FOLDER, Exit, Facts, OnLine, Setup, joined
-from tfbuild.engine.client import LABEL_BASE, LABEL_OWNER, LABEL_TOOLCHAIN, Client, Plan
-from tfbuild.engine.owner import alive, owner
+from tfbuild.engine.client import (
+    LABEL_BASE,
+    LABEL_CACHE,
+    LABEL_OWNER,
+    LABEL_WHAT,
+    Client,
+    Plan,
+    toolchain_labels,
+    what,
+)
+from tfbuild.engine.owner import occupied, owner
 from tfbuild.engine.steps import Steps
 from tfbuild.errors import EngineError
 
@@ -70,7 +79,7 @@ class ContainerEngine:
                     context,
                     stage="toolchain",
                     tag=tag,
-                    labels={LABEL_TOOLCHAIN: recipe.toolchain_digest, LABEL_BASE: base},
+                    labels=toolchain_labels(recipe, base),
                     on_line=keep,
                     proxies=full.environment,
                 )
@@ -95,16 +104,22 @@ class ContainerEngine:
         if toolchain is None:
             raise ValueError("prepare() comes first")
         self._clear(recipe)
+        self._make_volumes(recipe, toolchain)
         plan = Plan(
+            name=f"tfbuild-{recipe.digest[:_SHORT]}",
             image=toolchain,
             command=("bash", f"/tfbuild/{_SCRIPT}"),
             volumes=volumes(toolchain),
-            labels={LABEL_RECIPE: recipe.digest, LABEL_OWNER: owner()},
+            labels={
+                LABEL_RECIPE: recipe.digest,
+                LABEL_OWNER: owner(),
+                LABEL_WHAT: f"{what(recipe)}, {recipe.label}",
+            },
             environment=self._with_proxies(setup).environment,
             network=setup.network,
         )
         files = recipe.script_files()
-        container = self.client.create(plan)
+        container = self._create(recipe, plan)
         try:
             self.client.put(container, "/tfbuild", files)
             self.client.put(container, SETUP_FOLDER, setup.placed(SETUP_FOLDER), mode=0o600)
@@ -123,14 +138,15 @@ class ContainerEngine:
         self._pull(recipe.base_image, _ignore)
         # Host and port come as arguments, so that the shell does not read them.
         knock = ("timeout", "5", "bash", "-c", 'exec 3<>"/dev/tcp/$0/$1"', host, str(port))
-        container = self.client.create(
-            Plan(image=recipe.base_image, command=knock, labels={LABEL_OWNER: owner()})
-        )
-        try:
-            return self.client.run(container, _ignore).code == 0
-        finally:
-            with signals.held():
-                self.client.remove(container)
+        plan = Plan(image=recipe.base_image, command=knock, labels={LABEL_OWNER: owner()})
+        with signals.stoppable():
+            container = self.client.create(plan)
+            try:
+                return self.client.run(container, _ignore).code == 0
+            finally:
+                # `tfbuild cache prune` finds what cannot be removed now.
+                with signals.held(), suppress(EngineError):
+                    self.client.remove(container)
 
     def _with_proxies(self, setup: Setup) -> Setup:
         """Return the setup as containers get it.
@@ -161,13 +177,30 @@ class ContainerEngine:
             lines += error.why.splitlines()
             raise trouble.image_error(self.name, lines, image) from error
 
+    def _make_volumes(self, recipe: "Recipe", toolchain: str) -> None:
+        """Make the cache volumes with the labels by which `tfbuild cache` knows them."""
+        actions, downloads = volumes(toolchain)
+        self.client.make_volume(actions, {LABEL_CACHE: "actions", LABEL_WHAT: what(recipe)})
+        self.client.make_volume(downloads, {LABEL_CACHE: "downloads"})
+
+    def _create(self, recipe: "Recipe", plan: Plan) -> str:
+        """Make the compile's container: of two that come at once, the name lets one in."""
+        try:
+            return self.client.create(plan)
+        except EngineError:
+            self._clear(recipe)
+            raise
+
     def _clear(self, recipe: "Recipe") -> None:
         """Remove what a killed tfbuild has left of this recipe; refuse if one is at work."""
         for container, labels in self.client.containers(LABEL_RECIPE, recipe.digest).items():
-            if alive(labels.get(LABEL_OWNER, "")):
+            # Of another user, or of another machine that shares this engine.
+            by = labels.get(LABEL_OWNER, "")
+            busy = occupied(by, is_running=self.client.is_running(container))
+            if busy:
                 raise EngineError(
                     "This very recipe is being compiled already.",
-                    why=f"By process {labels[LABEL_OWNER]} in container {container[:12]}.",
+                    why=f"In container {container[:12]}: {busy}.",
                     do=f"Wait for it, or end it: {self.name} rm --force {container[:12]}",
                 )
             with suppress(EngineError):
@@ -179,14 +212,18 @@ def image_tag(recipe: "Recipe") -> str:
     return f"tfbuild-toolchain:{recipe.toolchain_digest[:_SHORT]}"
 
 
+def cache_volume(image: str) -> str:
+    """Return the name of the volume with the finished actions of a toolchain image."""
+    return f"tfbuild-cache-{image.removeprefix('sha256:')[:_SHORT]}"
+
+
 def volumes(image: str) -> dict[str, str]:
     """Return the cache volumes, name -> place.
 
     Bazel does not hash the compiler that it finds in /usr/bin, so results are only shared by
     containers of one and the same image. What it downloads is checked by hash and serves all.
     """
-    short = image.removeprefix("sha256:")[:_SHORT]
-    return {f"tfbuild-cache-{short}": "/cache", "tfbuild-downloads": "/cache/repository"}
+    return {cache_volume(image): "/cache", "tfbuild-downloads": "/cache/repository"}
 
 
 def _ignore(line: str) -> None:

@@ -8,6 +8,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
@@ -136,8 +137,43 @@ class DockerClient:
         found = _guard(self._api.containers, all=True, filters={"label": f"{label}={value}"})
         return {str(entry["Id"]): entry.get("Labels") or {} for entry in found}
 
+    def is_running(self, container: str) -> bool:
+        """Return whether the container has been started and has not ended."""
+        try:
+            return bool(_guard(self._api.inspect_container, container)["State"]["Running"])
+        except _NotFoundError:
+            return False
+
+    def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
+        """Make a volume; Docker leaves one that is there, with the labels that it has."""
+        _guard(self._api.create_volume, name, labels=dict(labels))
+
+    def usage(self) -> Mapping[str, Any]:
+        """Return what takes the daemon's disk, as its API tells it."""
+        return cast("Mapping[str, Any]", _guard(self._api.df))
+
+    def changed(self, container: str, path: str) -> datetime | None:
+        """Return when a file in a container or its volumes was last written, None without it."""
+        try:
+            stream, facts = _guard(self._api.get_archive, container, path)
+        except _NotFoundError:
+            return None
+        stream.close()
+        # Nine digits after the point are more than Python takes.
+        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", str(facts["mtime"])))
+
+    def remove_image(self, image: str) -> None:
+        """Remove an image and its names, unless a container needs it."""
+        tags = _guard(self._api.inspect_image, image)["RepoTags"]
+        for name in tags or [image]:
+            _guard(self._api.remove_image, name)
+
+    def remove_volume(self, name: str) -> None:
+        """Remove a volume, unless a container needs it."""
+        _guard(self._api.remove_volume, name)
+
     def create(self, plan: Plan) -> str:
-        """Make a container; volumes come into being with it."""
+        """Make a container; volumes without labels come into being with it."""
         host = self._api.create_host_config(
             binds={name: {"bind": place, "mode": "rw"} for name, place in plan.volumes.items()},
             # Some log drivers that a daemon may have as its default cannot be read back.
@@ -149,6 +185,7 @@ class DockerClient:
         made = _guard(
             self._api.create_container,
             plan.image,
+            name=plan.name or None,
             command=list(plan.command),
             labels=dict(plan.labels),
             environment=dict(plan.environment),

@@ -19,6 +19,19 @@ def alive(name: str) -> bool:
     return host == socket.gethostname() and _started(int(process)) == started != ""
 
 
+def occupied(name: str, *, is_running: bool) -> str:
+    """Return who works with what the process of `owner()` has made, "" if nobody does.
+
+    A process of another machine cannot be looked at: it counts as long as its container runs.
+    """
+    host, _, rest = name.partition(":")
+    if alive(name):
+        return f"process {rest.partition(':')[0]} of this machine works with it"
+    if is_running and host and host != socket.gethostname():
+        return f"tfbuild on {host} works with it"
+    return ""
+
+
 def _started(process: int) -> str:
     """Return the start time of a process in clock ticks since boot, "" where unknown."""
     try:

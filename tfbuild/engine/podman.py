@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tfbuild import process
 from tfbuild.engine.base import Exit, Facts, OnLine
@@ -143,11 +143,41 @@ class PodmanClient:
         text = self._call("ps", "--all", "--filter", f"label={label}={value}", "--format", "json")
         return {entry["Id"]: entry.get("Labels") or {} for entry in json.loads(text or "[]")}
 
+    def is_running(self, container: str) -> bool:
+        """Return whether the container has been started and has not ended."""
+        done = self._try("container", "inspect", "--format", "{{.State.Running}}", container)
+        return done.stdout.strip() == "true"
+
+    def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
+        """Make a volume; one that is there stays as it is."""
+        named = [word for key, value in labels.items() for word in ("--label", f"{key}={value}")]
+        if not self._try("volume", "exists", name).ok:
+            made = self._try("volume", "create", *named, name)
+            # Another build may have been quicker.
+            if not made.ok and not self._try("volume", "exists", name).ok:
+                raise EngineError("podman cannot make a volume.", why=made.stderr.strip())
+
+    def ask(self, *words: str) -> list[dict[str, Any]]:
+        """Return what a command of podman's lists."""
+        format_ = () if "inspect" in words else ("--format", "json")
+        return cast("list[dict[str, Any]]", json.loads(self._call(*words, *format_) or "[]"))
+
+    def remove_image(self, image: str) -> None:
+        """Remove an image and its names, unless a container needs it."""
+        names = self._call("image", "inspect", "--format", "{{json .RepoTags}}", image)
+        self._call("rmi", *(json.loads(names) or [image]))
+
+    def remove_volume(self, name: str) -> None:
+        """Remove a volume, unless a container needs it."""
+        self._call("volume", "rm", name)
+
     def create(self, plan: Plan) -> str:
-        """Make a container; volumes come into being with it."""
+        """Make a container; volumes without labels come into being with it."""
         self._adapt(plan.image)
         # Variables come from the plan alone.
         words = ["--http-proxy=false"]
+        if plan.name:
+            words += ["--name", plan.name]
         if plan.private:
             # Without a name: it goes with the container.
             words += ["--volume", plan.private]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from tfbuild import signals
 from tfbuild.engine import certificates
 from tfbuild.engine.base import SETUP_FOLDER, OnLine, Setup
-from tfbuild.engine.client import LABEL_BASE, LABEL_OWNER, LABEL_STEP, LABEL_TOOLCHAIN, Client, Plan
-from tfbuild.engine.owner import alive, owner
+from tfbuild.engine.client import LABEL_OWNER, LABEL_STEP, Client, Plan, toolchain_labels
+from tfbuild.engine.owner import occupied, owner
 from tfbuild.errors import EngineError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Steps:
             context,
             stage="toolchain",
             tag=tag,
-            labels={LABEL_TOOLCHAIN: self.recipe.toolchain_digest, LABEL_BASE: self.base},
+            labels=toolchain_labels(self.recipe, self.base),
             on_line=self.on_line,
             proxies={},
         )
@@ -104,7 +104,8 @@ class Steps:
         """Remove containers of steps whose tfbuild was killed."""
         found = self.client.containers(LABEL_STEP, self.recipe.toolchain_digest)
         for container, labels in found.items():
-            if not alive(labels.get(LABEL_OWNER, "")):
+            is_running = self.client.is_running(container)
+            if not occupied(labels.get(LABEL_OWNER, ""), is_running=is_running):
                 with suppress(EngineError):
                     self.client.remove(container)
 
