@@ -1,19 +1,18 @@
 """Runs a recipe on an engine; the wheel and its record appear together, whole or not at all."""
 
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from tfbuild import artifact, made, provenance, settings, signals
+from tfbuild import artifact, made, placing, provenance, settings, signals
+from tfbuild.attempts import Journal
 from tfbuild.engine.base import NO_SETUP, Engine, Facts, Setup
 from tfbuild.engine.watch import Watch, failure
-from tfbuild.errors import BuildError, SaveError, UsageError
+from tfbuild.errors import BuildError, UsageError
 from tfbuild.progress import BuildProgress, Silent
 from tfbuild.record import BuiltWheel, record_path
 from tfbuild.wheel import label
@@ -52,14 +51,20 @@ def build(
     if not replace_other:
         check_others(recipe, output_dir)
     log = log_path(recipe)
-    watch = Watch(log, progress, secrets=setup.secrets)
-    with signals.stoppable(), _workspace(output_dir) as work, watch as run:
+    journal = Journal(recipe, engine.name)
+    run = Watch(log, progress, on_finished=journal.finished, secrets=setup.secrets)
+    with ExitStack() as stack:
+        stack.enter_context(signals.stoppable())
+        work = stack.enter_context(placing.workspace(output_dir))
+        stack.enter_context(run)
         run.phase(TOOLCHAIN)
         toolchain = engine.prepare(recipe, run.line, setup)
         run.phase(COMPILING)
+        stack.enter_context(journal.kept())
         start = time.monotonic()
         end = engine.compile(recipe, toolchain, work / "out", run.line, setup)
         seconds = time.monotonic() - start
+        attempts = journal.counted(run.actions, run.stored, len(run.failed))
         if end.code != 0:
             raise failure(end, run, facts)
         run.phase(LABELLING)
@@ -72,6 +77,7 @@ def build(
             base_digest=engine.base(toolchain),
             base_image=recipe.base_image if toolchain else "",
             actions=run.actions,
+            attempts=attempts,
             seconds=round(seconds, 3),
         )
         inside = provenance.inside(record, told)
@@ -85,26 +91,6 @@ def log_path(recipe: "Recipe") -> Path:
     """Return where the full output of the recipe's last build is kept."""
     name = f"{recipe.tensorflow}-py{recipe.python}-{recipe.label}-{recipe.digest[:8]}.log"
     return settings.cache_folder("logs") / name
-
-
-@contextmanager
-def _workspace(output_dir: Path) -> Iterator[Path]:
-    """Make a folder beside the wheels, so that the last step is a rename.
-
-    It also shows early whether wheels can be written there at all.
-    """
-    try:
-        output_dir.mkdir(parents=True, exist_ok=True)
-        folder = tempfile.TemporaryDirectory(dir=output_dir, prefix=".tfbuild-")
-    except OSError as error:
-        raise SaveError(
-            f"Wheels cannot be written to {output_dir}.",
-            why=error.strerror or str(error),
-            do="Name another folder with --output-dir.",
-        ) from error
-    with folder as name:
-        # Before Python 3.12 the name may be relative, and build scripts change their folder.
-        yield Path(name).absolute()
 
 
 def check_architecture(recipe: "Recipe", facts: Facts) -> None:
@@ -189,22 +175,7 @@ def _finish(
             _check_other(place, recipe)
         except UsageError as error:
             place = settings.cache_folder("wheels") / recipe.digest[:16] / labelled.name
-            _place(labelled, place, final)
+            placing.put(labelled, place, final)
             raise UsageError(error.what, why=error.why, do=f"The new wheel is {place}") from error
-    _place(labelled, place, final)
+    placing.put(labelled, place, final)
     return final
-
-
-def _place(labelled: Path, place: Path, record: BuiltWheel) -> None:
-    """Put the wheel and its record into their place: the wheel first, so that no record lies."""
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if labelled.stat().st_dev == place.parent.stat().st_dev:
-            labelled.replace(place)
-        else:
-            with artifact.writing(place) as file, labelled.open("rb") as source:
-                while block := source.read(1 << 20):
-                    file.write(block)
-    except OSError as error:
-        raise SaveError(f"Cannot save {place}.", why=error.strerror or str(error)) from error
-    artifact.save(record, record_path(place))

@@ -33,6 +33,22 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Attempts:
+    """How often the build was begun before there was this wheel."""
+
+    count: int
+    """1 if nothing went wrong."""
+    finished: int
+    """Actions that earlier attempts had finished, as far as they could tell."""
+    repeated: int | None
+    """Actions that were run again although an earlier attempt had finished them.
+
+    None where it cannot be told: other builds wrote into the same cache, or a remote cache
+    answered. Actions that Bazel may not cache count from the second attempt on.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class BuiltWheel:
     """One compiled wheel: what it is, what it needs, how it was made.
 
@@ -43,7 +59,7 @@ class BuiltWheel:
     SCHEMA: ClassVar[str] = "tfbuild.wheel"
     VERSION: ClassVar[int] = 1
     BESIDE: ClassVar[frozenset[str]] = frozenset(
-        {"sha256", "size", "engine", "image", "actions", "seconds", "built_at"}
+        {"sha256", "size", "engine", "image", "actions", "attempts", "seconds", "built_at"}
     )
     """Fields of the record beside the wheel that the one inside lacks."""
 
@@ -80,6 +96,8 @@ class BuiltWheel:
     """Not inside the wheel."""
     tfbuild: str
     """Version of tfbuild."""
+    attempts: Attempts | None = None
+    """Not inside the wheel."""
     notices: tuple[str, ...] = ()
     """What is otherwise than the target's name tells: flags that the compiler does not know."""
     source: Source | None = None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tfbuild.engine import Engine, Setup
     from tfbuild.plan import Plan
     from tfbuild.recipe import Recipe
-    from tfbuild.record import BuiltWheel
+    from tfbuild.record import Attempts, BuiltWheel
     from tfbuild.remote import Remote
 
 Engine_ = Annotated[
@@ -240,6 +240,8 @@ def _show_built(built: "BuiltWheel", output_dir: Path, *, json_: bool) -> None:
     if built.actions is not None:
         done = built.actions
         rows.append(("actions", f"{done.executed} run, {done.cached} from the cache"))
+    if built.attempts is not None and built.attempts.count > 1:
+        rows.append(("attempts", _attempts(built.attempts)))
     _print_rows(rows)
     console.say(f"Next: tfbuild inspect {shlex.quote(str(path))}")
 
@@ -295,6 +297,11 @@ def _print_rows(rows: list[tuple[str, str]]) -> None:
     for name, value in rows:
         table.add_row(Text(name), Text(value))
     console.results().print(table)
+
+
+def _attempts(attempts: "Attempts") -> str:
+    again = "an unknown number of" if attempts.repeated is None else attempts.repeated
+    return f"{attempts.count}; of {attempts.finished} finished actions, {again} were run again"
 
 
 def _duration(seconds: float) -> str:

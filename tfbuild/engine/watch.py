@@ -43,6 +43,8 @@ class Watch:
         """Bazel's closing count."""
         self.finished: list[events.Action] = []
         """Actions that have ended well, run or answered by a cache."""
+        self.stored: int | None = None
+        """Results that are new in the disk cache; None where that is not told."""
         self.failed: list[events.Failed] = []
         self.exit_name = ""
         """Bazel's own name for how it ended."""
@@ -108,6 +110,7 @@ class Watch:
             self._on_finished(event.actions)
         if event.failed is not None:
             self.failed.append(event.failed)
+        self.stored = self.stored if event.stored is None else event.stored
         self.exit_name = event.exit_name or self.exit_name
         if event.actions_counted is not None:
             self._count(event.actions_counted)

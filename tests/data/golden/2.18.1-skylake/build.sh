@@ -47,6 +47,10 @@ trust() { # folder of the run's own files
 trust "$TFBUILD_SETUP"
 
 mkdir -p "$TFBUILD_OUT" "$TFBUILD_CACHE/disk/ac" "$TFBUILD_CACHE/repository" "$TFBUILD_OUTPUT_BASE"
+# An entry that a machine's crash left empty would be taken for the result of an action. The time
+# of `used` tells `tfbuild cache` when the cache was last wanted.
+find "$TFBUILD_CACHE/disk/ac" -type f -empty -delete
+touch "$TFBUILD_CACHE/used"
 # Bazel's own log repeats all options, in which there may be secrets.
 chmod 700 "$TFBUILD_OUTPUT_BASE"
 rm -f "$TFBUILD_OUT"/*.whl "$TFBUILD_OUT/build.json"
