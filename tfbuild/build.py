@@ -1,5 +1,6 @@
 """Runs a recipe on an engine; the wheel and its record appear together, whole or not at all."""
 
+import json
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -11,7 +12,8 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from tfbuild import artifact, made, placing, provenance, settings, signals
 from tfbuild.attempts import Journal
 from tfbuild.engine.base import NO_SETUP, Engine, Facts, Setup
-from tfbuild.engine.watch import Watch, failure
+from tfbuild.engine.blame import failure
+from tfbuild.engine.watch import Watch
 from tfbuild.errors import BuildError, UsageError
 from tfbuild.progress import BuildProgress, Silent
 from tfbuild.record import BuiltWheel, record_path
@@ -66,7 +68,7 @@ def build(
         seconds = time.monotonic() - start
         attempts = journal.counted(run.actions, run.stored, len(run.failed))
         if end.code != 0:
-            raise failure(end, run, facts)
+            raise failure(end, run, facts, _jobs(recipe))
         run.phase(LABELLING)
         wheel = _only_wheel(work / "out", recipe, log)
         told = made.read(work / "out" / made.FILE)
@@ -85,6 +87,11 @@ def build(
             wheel, recipe.label, work / "labelled", inside, moment=record.source_date_epoch
         )
         return _finish(labelled, record, recipe, output_dir, replace_other=replace_other)
+
+
+def _jobs(recipe: "Recipe") -> int | None:
+    jobs = json.loads(recipe.files["recipe.json"])["jobs"]
+    return None if jobs is None else int(jobs)
 
 
 def log_path(recipe: "Recipe") -> Path:

@@ -61,29 +61,6 @@ def test_progress() -> None:
     assert bazel.progress("[100%] Built target x") is None
 
 
-FAILED = """\
-INFO: Analyzed target //tensorflow/tools/pip_package:wheel (22 packages loaded).
-[10 / 30] Compiling tensorflow/core/kernels/dot.cc; 1s
-ERROR: /tfbuild/source/tensorflow/core/kernels/BUILD:4:1: C++ compilation failed: (Exit 1): gcc
-tensorflow/core/kernels/dot.cc: In function 'float rehearsal::Dot(const float*)':
-tensorflow/core/kernels/dot.cc:7:3: error: 'nonsense' was not declared in this scope
-    7 |   nonsense;
-      |   ^~~~~~~~
-Target //tensorflow/tools/pip_package:wheel failed to build
-INFO: Elapsed time: 4.871s, Critical Path: 0.26s
-FAILED: Build did NOT complete successfully
-FAILED: Build did NOT complete successfully
-""".splitlines()
-
-
-def test_errors_are_the_lines_that_tell_the_cause() -> None:
-    found = bazel.errors(FAILED, 10)
-    assert found[0].startswith("ERROR: /tfbuild/source/tensorflow/core/kernels/BUILD:4:1: C++")
-    assert found[1].endswith("error: 'nonsense' was not declared in this scope")
-    assert found[2:] == ["FAILED: Build did NOT complete successfully"]
-    assert len(bazel.errors(FAILED, 1)) == 1
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -106,14 +83,28 @@ def test_error_lines(line: str) -> None:
         "java.lang.OutOfMemoryError: Java heap space",
         "cc1plus: out of memory allocating 65536 bytes after a total of 1 bytes",
         "virtual memory exhausted: Cannot allocate memory",
+        "collect2: fatal error: ld terminated with signal 9 [Killed]",
     ],
 )
 def test_out_of_memory(line: str) -> None:
-    assert bazel.out_of_memory(["INFO: fine", line])
+    assert bazel.is_memory(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cc1plus: Cannot allocate memory",
+        "ERROR: /x/BUILD:4:1: Compiling a.cc failed: (Killed): gcc failed: error executing command",
+        "MemoryError",
+    ],
+)
+def test_words_that_mean_it_only_in_a_failure(line: str) -> None:
+    assert bazel.is_memory(line, in_failure=True)
+    assert not bazel.is_memory(line)
 
 
 def test_a_name_is_no_lack_of_memory() -> None:
-    assert not bazel.out_of_memory(["Compiling tensorflow/core/kernels/killed_op.cc; 1s"])
+    assert not bazel.is_memory("Compiling tensorflow/core/kernels/killed_op.cc; 1s")
 
 
 def test_colours_go() -> None:

@@ -1,7 +1,6 @@
 """Reads what Bazel prints: progress, its closing count, the errors that matter."""
 
 import re
-from collections.abc import Iterable
 
 from tfbuild.record import Actions
 
@@ -20,12 +19,17 @@ _ERRORS = re.compile(
     r"|^\w*(?:Error|Exception): "
     r"|Killed signal|^Killed\b|Server terminated abruptly"
 )
+# Said by compilers, linkers, Java and Bazel when there is no memory, or the kernel kills for want.
 _MEMORY = re.compile(
     r"Killed signal terminated program|fatal error: Killed|internal compiler error: Killed"
-    r"|virtual memory exhausted|[Oo]ut of memory|OutOfMemoryError|Cannot allocate memory"
-    r"|\(signal SIGKILL\)|terminated by signal 9|Exit 137"
+    r"|ld terminated with signal 9|virtual memory exhausted|java\.lang\.OutOfMemoryError"
+    r"|out of memory allocating"
 )
-_LONGEST = 400
+# Words that mean it only where an action has failed.
+_MEMORY_OF_FAILED = re.compile(
+    r"[Oo]ut of memory|Cannot allocate memory|\(signal SIGKILL\)|terminated by signal 9"
+    r"|failed: \((?:Killed|Exit 137|signal 9)\)|std::bad_alloc|MemoryError"
+)
 
 
 def plain(line: str) -> str:
@@ -58,20 +62,14 @@ def summary(line: str) -> Actions | None:
     return Actions(total=_number(found[1]), cached=cached, executed=executed)
 
 
-def errors(lines: Iterable[str], most: int) -> list[str]:
-    """Return the first lines that tell what went wrong, each once."""
-    kept: dict[str, None] = {}
-    for line in lines:
-        if _ERRORS.search(line):
-            kept.setdefault(line.strip()[:_LONGEST])
-        if len(kept) == most:
-            break
-    return list(kept)
+def is_memory(line: str, *, in_failure: bool = False) -> bool:
+    """Return whether the line tells that a compiler or Bazel died for want of memory.
 
-
-def out_of_memory(lines: Iterable[str]) -> bool:
-    """Return whether a line tells that a compiler or Bazel died for want of memory."""
-    return any(_MEMORY.search(line) for line in lines)
+    Args:
+        line: of the build's output.
+        in_failure: it is the head of a failed action, or what that action said.
+    """
+    return bool(_MEMORY.search(line)) or (in_failure and bool(_MEMORY_OF_FAILED.search(line)))
 
 
 def is_error(line: str) -> bool:

@@ -7,19 +7,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
-from tfbuild.engine import bazel, events, trouble
-from tfbuild.engine.base import Exit, Facts
+from tfbuild.engine import bazel, events
 from tfbuild.engine.course import Follower
-from tfbuild.errors import BuildError, EngineError, SaveError
-from tfbuild.progress import BuildProgress
+from tfbuild.engine.excerpt import Excerpt
+from tfbuild.errors import EngineError, SaveError
+from tfbuild.progress import BuildProgress, Course
 
 if TYPE_CHECKING:
     from tfbuild.record import Actions
 
-_SHOWN_ERRORS = 12
 _KEPT_LINES = 4000
-# Killed (by a person, or by the kernel without a trace) and ended politely.
-_KILLED = frozenset({137, 143, -9, -15})
 
 
 OnFinished = Callable[[Sequence[events.Action]], None]
@@ -49,7 +46,8 @@ class Watch:
         self.exit_name = ""
         """Bazel's own name for how it ended."""
         self.last: deque[str] = deque(maxlen=_KEPT_LINES)
-        self.errors: list[str] = []
+        self.excerpt = Excerpt()
+        """The lines that tell what went wrong first."""
         self._progress = progress
         self._on_finished = on_finished
         self._clock = clock
@@ -84,6 +82,11 @@ class Watch:
         if self._file is not None:
             self._file.close()
 
+    @property
+    def course(self) -> Course:
+        """Where the build stands."""
+        return self._follower.course()
+
     def phase(self, text: str) -> None:
         """Begin a part of the build."""
         self._follower = Follower(self._clock)
@@ -96,7 +99,7 @@ class Watch:
             self._event(event)
         if event is None or line:
             self._log(line)
-        self._progress.course(self._follower.course())
+        self._progress.course(self.course)
 
     def _event(self, event: events.Event) -> None:
         if event.number is not None:
@@ -122,8 +125,7 @@ class Watch:
     def _log(self, line: str) -> None:
         self._write(line)
         self.last.append(line)
-        if len(self.errors) < _SHOWN_ERRORS and bazel.is_error(line):
-            self.errors.append(line)
+        self.excerpt.take(line)
         self._follower.line(line)
         actions = bazel.summary(line)
         if actions is not None:
@@ -150,39 +152,3 @@ def _unwritable(log: Path, error: OSError) -> SaveError:
         why=error.strerror or str(error),
         do="Free some space there, or move the cache with XDG_CACHE_HOME.",
     )
-
-
-def failure(end: Exit, run: Watch, facts: Facts) -> BuildError | EngineError:
-    """Return the error for a build script that failed: what is to blame, and where to read on."""
-    log = f"The whole output is in {run.log}"
-    told = run.errors or [line for line in run.last if line.strip()][-_SHOWN_ERRORS:]
-    first = "\n".join(bazel.errors(told, _SHOWN_ERRORS) or told)
-    if end.out_of_memory or bazel.out_of_memory(run.last):
-        return BuildError(
-            "The compile ran out of memory, and the kernel killed a part of it.",
-            why=f"{facts} has {facts.memory / 2**30:.0f} GiB for {facts.cpus} CPUs; each parallel "
-            f"action of TensorFlow may need 2 GiB.\n{first}",
-            do=f"Run again with fewer: --jobs {max(1, facts.cpus // 2)}. What is done is kept.\n"
-            + log,
-        )
-    fetches = [line for line in run.last if _is_fetch(line)]
-    if line := trouble.distrusted(line for line in run.last if "ERROR" in line or "Error" in line):
-        return trouble.certificate_error(line)
-    unreachable = trouble.unreachable(fetches)
-    if unreachable and (run.actions is None or run.actions.executed == 0):
-        return EngineError(
-            "Bazel cannot reach a server that the release's sources come from.",
-            why=unreachable[:400],
-            do=f"Check the network of containers. {log}",
-        )
-    if end.code in _KILLED and not run.errors:
-        return BuildError(
-            "The compile was killed from outside.",
-            why=f"The build script ended with {end.code}.",
-            do=f"Run the same command again: what is done is kept. {log}",
-        )
-    return BuildError(f"The compile failed with {end.code}.", why=first, do=log)
-
-
-def _is_fetch(line: str) -> bool:
-    return line.startswith("ERROR") and ("ownload" in line or "fetch" in line)
