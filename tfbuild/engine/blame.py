@@ -2,7 +2,7 @@
 
 import re
 
-from tfbuild.engine import trouble
+from tfbuild.engine import servers, trouble
 from tfbuild.engine.base import Exit, Facts
 from tfbuild.engine.course import COMPILING
 from tfbuild.engine.watch import Watch
@@ -43,7 +43,7 @@ def failure(
         )
     if line := trouble.distrusted(line for line in run.last if "ERROR" in line or "Error" in line):
         return trouble.certificate_error(line)
-    if error := _download(run, log):
+    if error := servers.error(end.code, run.last, log) or _download(run, log):
         return error
     if end.code in _KILLED and not lines:
         return BuildError(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
-from tfbuild.engine import bazel, events
+from tfbuild.engine import bazel, events, servers
 from tfbuild.engine.course import Follower
 from tfbuild.engine.excerpt import Excerpt
 from tfbuild.errors import EngineError, SaveError
@@ -53,6 +53,7 @@ class Watch:
         self._clock = clock
         self._follower = Follower(clock)
         self._number = 0
+        self._complaints = servers.Complaints()
         self._secrets = sorted(secrets, key=len, reverse=True)
         self._file: TextIO | None = None
 
@@ -127,6 +128,9 @@ class Watch:
         self.last.append(line)
         self.excerpt.take(line)
         self._follower.line(line)
+        note = self._complaints.line(line)
+        if note is not None:
+            self._progress.note(note)
         actions = bazel.summary(line)
         if actions is not None:
             self._count(actions)

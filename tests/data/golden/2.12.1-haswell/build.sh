@@ -113,6 +113,10 @@ places=(
 if [[ -n $debian_bazel ]]; then
     # It is told in /etc, which is not read here, where its own parts and Java are.
     startup+=(--install_base=/usr/share/bazel --trust_install_base)
+    if grep -q -s grpcs:// "$TFBUILD_SETUP/run.bazelrc"; then
+        fail "Debian's own Bazel cannot speak gRPC over TLS: its Java lacks a part of it (ALPN)." \
+            "Take Bazel's own release, an https:// cache, or grpc:// through a tunnel."
+    fi
     options+=(--host_javabase=@local_jdk//:jdk)
 fi
 # Bazel hashes neither the compiler nor the headers in /usr. Where several machines share a cache, none
