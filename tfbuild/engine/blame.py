@@ -2,7 +2,7 @@
 
 import re
 
-from tfbuild.engine import servers, trouble
+from tfbuild.engine import known, servers, trouble
 from tfbuild.engine.base import Exit, Facts
 from tfbuild.engine.course import COMPILING
 from tfbuild.engine.watch import Watch
@@ -51,8 +51,18 @@ def failure(
             why=f"The build script ended with {end.code}.",
             do=f"Run the same command again: what is done is kept. {log}",
         )
+    return _failed(end, run, first, log)
+
+
+def _failed(end: Exit, run: Watch, first: str, log: str) -> BuildError:
+    """Return the error for what the compile itself says; with its cause where others met it."""
     what = f"The compile failed with {end.code}{_while(run)}."
-    return BuildError(what, why=_counted(run) + first, do=log)
+    why = _counted(run) + first
+    meaning = known.explain([*run.excerpt.lines, *run.last])
+    if meaning is None:
+        return BuildError(what, why=why, do=log)
+    cause = f"{meaning.cause} Others have met it: {meaning.source}."
+    return BuildError(what, why=f"{cause}\n{why}", do=f"{meaning.fix}\n{log}")
 
 
 def _memory(run: Watch, facts: Facts, jobs: int, first: str, log: str) -> BuildError:
