@@ -14,17 +14,13 @@ _HOUR = 3600.0
 
 def duration(seconds: float) -> str:
     """Return "40 s", "12 min" or "1 h 20 min"."""
-    if seconds < _FINE:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+    return f"{seconds:.0f} s" if seconds < _FINE else _minutes(seconds)
 
 
 def left(seconds: float) -> str:
     """Return an estimate as exact as it deserves: minutes below an hour, then five of them."""
     step = 60.0 if seconds < _HOUR else 300.0
-    return f"about {duration(max(60.0, round(seconds / step) * step))} left"
+    return f"about {_minutes(max(60.0, round(seconds / step) * step))} left"
 
 
 def facts(course: Course) -> list[str]:
@@ -78,3 +74,8 @@ class Lines:
             return False
         self._last = now
         return True
+
+
+def _minutes(seconds: float) -> str:
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -57,6 +57,8 @@ class Follower:
         else:
             for start, phase in _PHASES:
                 if line.startswith(start):
+                    if not self._phase:
+                        self._untold = self._total = 0  # of the image's steps
                     self._phase = phase
                     self._now = line.partition(":")[2].strip() if phase != COMPILING else ""
 

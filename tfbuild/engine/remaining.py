@@ -16,6 +16,7 @@ _EVERY = 5.0
 _SETTLED = 60.0
 _GROWTH = 0.01
 _FEW = 10
+_HITS = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +61,9 @@ class Remaining:
         return left * span / finished
 
     def _is_hits(self, point: _Point) -> bool:
-        """Return whether most of what was done since then came from a cache."""
+        """Return whether more than a little of what was done since then came from a cache."""
         last = self._points[-1]
-        return last.cached - point.cached > (last.done - point.done) / 2
+        return last.cached - point.cached > _HITS * (last.done - point.done)
 
     def _is_settled(self, now: float, total: int) -> bool:
         """Return whether no more actions than one in a hundred were found lately."""
