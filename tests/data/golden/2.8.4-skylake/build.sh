@@ -51,8 +51,6 @@ mkdir -p "$TFBUILD_OUT" "$TFBUILD_CACHE/disk/ac" "$TFBUILD_CACHE/repository" "$T
 # of `used` tells `tfbuild cache` when the cache was last wanted.
 find "$TFBUILD_CACHE/disk/ac" -type f -empty -delete
 touch "$TFBUILD_CACHE/used"
-# Bazel's own log repeats all options, in which there may be secrets.
-chmod 700 "$TFBUILD_OUTPUT_BASE"
 rm -f "$TFBUILD_OUT"/*.whl "$TFBUILD_OUT/build.json"
 cd "$TFBUILD_SOURCE"
 
