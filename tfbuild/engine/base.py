@@ -12,6 +12,10 @@ OnLine = Callable[[str], None]
 """Receives each line of output as it comes."""
 SETUP_FOLDER = "/tfbuild/setup"
 """Where a run's own files are in a container."""
+IMAGES, EXTERNAL, REPOSITORY = "images.tar", "external.tar", "repository.tar"
+"""A container's parts of a fetched folder: images, Bazel's repositories, its download cache."""
+SOURCE, BAZEL, WHEELS = "source.tar", "bazel", "wheels"
+"""The local engine's: besides EXTERNAL and REPOSITORY a tree, a program, a folder."""
 RC = "run.bazelrc"
 """Name of the file, among a run's own, that Bazel reads last."""
 
@@ -34,6 +38,8 @@ class Setup:
     """Keys, certificates: only root in the container, or the user locally, may read them."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     """Texts that no log may hold, should a program print them."""
+    fetched: Mapping[str, Path] = field(default_factory=dict)
+    """Parts of a folder of `tfbuild fetch`, by the names below, that stand in for the network."""
 
     def placed(self, folder: str) -> dict[str, bytes]:
         """Return every file of the run, `RC` among them, as it has to be in that folder."""
@@ -51,6 +57,7 @@ def joined(*setups: Setup) -> Setup:
         rc="".join(setup.rc for setup in setups),
         files={name: data for setup in setups for name, data in setup.files.items()},
         secrets=frozenset().union(*(setup.secrets for setup in setups)),
+        fetched={name: path for setup in setups for name, path in setup.fetched.items()},
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tfbuild.engine.base import Exit, Facts, OnLine
+from tfbuild.engine.transfer import Mover
 
 if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
@@ -41,7 +42,7 @@ class Plan:
     """A folder in a nameless volume, which is gone with the container: no image has it."""
 
 
-class Client(Protocol):
+class Client(Mover, Protocol):
     """The operations of a container engine that a compile needs. All raise EngineError."""
 
     @property
@@ -89,9 +90,6 @@ class Client(Protocol):
 
     def commit(self, container: str, tag: str) -> str:
         """Make an image of a container that has ended; return its ID."""
-
-    def tag(self, image: str, tag: str) -> None:
-        """Give an image a name."""
 
     def untag(self, tag: str) -> None:
         """Take a name from an image, which stays as long as another one is built on it."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfbuild import signals
-from tfbuild.engine import proxies, trouble
+from tfbuild.engine import proxies, transfer, trouble
 from tfbuild.engine.base import NO_SETUP, SETUP_FOLDER, Exit, Facts, OnLine, Setup, joined
 from tfbuild.engine.client import (
     LABEL_BASE,
@@ -60,6 +60,8 @@ class ContainerEngine:
         there = self.client.image(tag)
         if there is not None:
             return there
+        if not setup.network:
+            return transfer.load_image(self.client, setup, tag, on_line)
         base = self._base(recipe, on_line)
         lines: deque[str] = deque(maxlen=2000)
 
@@ -123,6 +125,7 @@ class ContainerEngine:
         try:
             self.client.put(container, "/tfbuild", files)
             self.client.put(container, SETUP_FOLDER, setup.placed(SETUP_FOLDER), mode=0o600)
+            transfer.send_fetched(self.client, container, setup)
             end = self.client.run(container, on_line)
             if end.code == 0:
                 out.mkdir(parents=True, exist_ok=True)

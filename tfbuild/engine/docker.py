@@ -7,9 +7,10 @@ use nothing beyond it.
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -20,7 +21,8 @@ from docker.types import LogConfig, Mount
 from docker.utils import parse_repository_tag
 from docker.utils.config import load_general_config
 
-from tfbuild.engine import archives, docker_host, proxies
+from tfbuild import artifact
+from tfbuild.engine import archives, docker_host, proxies, transfer
 from tfbuild.engine.base import Exit, Facts, OnLine
 from tfbuild.engine.client import NO_LABELS, Plan
 from tfbuild.errors import EngineError
@@ -219,6 +221,30 @@ class DockerClient:
         """Copy the files of a folder."""
         stream, _ = _guard(self._api.get_archive, container, folder, _CHUNK)
         archives.unpack(_guarded(stream), into)
+
+    def save(self, tags: Sequence[str], path: Path) -> None:
+        """Write images into one archive."""
+        # The SDK saves one image only; its session speaks to the daemon wherever it is.
+        address = f"{self._api.base_url}/v{self._api.api_version}/images/get"
+        names = [("names", tag) for tag in tags]
+        answer = _guard(self._api.get, address, params=names, stream=True, timeout=_TIMEOUT_SECONDS)
+        if answer.status_code != HTTPStatus.OK:
+            raise EngineError("docker cannot save the images.", why=answer.text.strip())
+        with artifact.writing(path) as file:
+            for block in _guarded(answer.iter_content(_CHUNK)):
+                file.write(block)
+
+    def load(self, path: Path, on_line: OnLine) -> None:
+        """Read images from an archive."""
+        with path.open("rb") as file:
+            for event in _guarded(_guard(self._api.load_image, file)):
+                if "error" in event:
+                    raise EngineError(f"docker cannot load {path}.", why=str(event["error"]))
+                on_line(str(event.get("stream", "")).rstrip())
+
+    def send(self, container: str, folder: str, files: Mapping[str, Path]) -> None:
+        """Copy large files into a folder of the container."""
+        _guard(self._api.put_archive, container, "/", transfer.tar_stream(folder, files))
 
     def remove(self, container: str) -> None:
         """Stop and remove the container with its nameless volumes."""

@@ -6,14 +6,14 @@ import re
 import resource
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from tfbuild import process
 from tfbuild.engine.base import Exit, Facts, OnLine
 from tfbuild.engine.client import NO_LABELS, Plan
-from tfbuild.errors import EngineError
+from tfbuild.errors import EngineError, SaveError
 
 # The numbers that runc gives to limits, and podman's names for them.
 _LIMITS = {
@@ -223,6 +223,27 @@ class PodmanClient:
     def get(self, container: str, folder: str, into: Path) -> None:
         """Copy the files of a folder; they belong to the caller."""
         self._call("cp", f"{container}:{folder}/.", str(into))
+
+    def save(self, tags: Sequence[str], path: Path) -> None:
+        """Write images into one archive."""
+        form = ("--format", "docker-archive", "--multi-image-archive")
+        done = self._try("save", *form, "--output", str(path), *tags)
+        if not done.ok:
+            path.unlink(missing_ok=True)
+            if "no space left" in done.stderr.lower():
+                raise SaveError(f"Cannot save {path}: the disk is full.", why=done.stderr.strip())
+            raise EngineError("podman cannot save the images.", why=done.stderr.strip())
+
+    def load(self, path: Path, on_line: OnLine) -> None:
+        """Read images from an archive."""
+        for line in self._call("load", "--quiet", "--input", str(path)).splitlines():
+            on_line(line)
+
+    def send(self, container: str, folder: str, files: Mapping[str, Path]) -> None:
+        """Copy large files into a folder of the container."""
+        self.put(container, folder, {})
+        for name, path in files.items():
+            self._call("cp", str(path), f"{container}:{folder}/{name}")
 
     def remove(self, container: str) -> None:
         """Stop and remove the container with its nameless volumes."""
