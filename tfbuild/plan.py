@@ -69,7 +69,14 @@ class Plan:
     """What is otherwise than a user might expect."""
 
 
-def plan(recipe: "Recipe", output_dir: str, engine: str, remote: "Remote | None" = None) -> Plan:
+def plan(
+    recipe: "Recipe",
+    output_dir: str,
+    engine: str,
+    remote: "Remote | None" = None,
+    *,
+    is_offline: bool = False,
+) -> Plan:
     """Return what the build of a recipe would do. Contacts nothing.
 
     Args:
@@ -77,6 +84,7 @@ def plan(recipe: "Recipe", output_dir: str, engine: str, remote: "Remote | None"
         output_dir: where the wheel would go.
         engine: the word of `--engine`.
         remote: servers that share results or do the work.
+        is_offline: everything comes from a fetched folder.
     """
     from tfbuild.engine.container import CACHES, image_tag
 
@@ -95,7 +103,7 @@ def plan(recipe: "Recipe", output_dir: str, engine: str, remote: "Remote | None"
         recipe_digest=recipe.digest,
         image="" if is_local else image_tag(recipe),
         volumes=() if is_local else CACHES,
-        outside=outside(recipe, is_local=is_local, remote=remote),
+        outside=() if is_offline else outside(recipe, is_local=is_local, remote=remote),
         output=f"{output_dir.rstrip('/')}/{file}",
         estimate=_estimate(),
         problems=recipe.known_problems,

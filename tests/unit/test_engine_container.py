@@ -3,7 +3,7 @@
 # ruff: noqa: ARG002 - the recording engine has the real one's arguments
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -37,6 +37,7 @@ class Recording:
         self.builds = builds
         self.own_proxies: dict[str, str] = {}
         self.interrupted = False
+        self.archived: dict[str, str] = {}
 
     def facts(self) -> Facts:
         return Facts(name="docker", version="1", architecture="x86_64", cpus=2, memory=2**34)
@@ -116,6 +117,16 @@ class Recording:
 
     def remove(self, container: str) -> None:
         self.calls.append(f"remove {container}")
+
+    def save(self, tags: Sequence[str], path: Path) -> None:
+        self.calls.append(f"save {' '.join(tags)}")
+
+    def load(self, path: Path, on_line: OnLine) -> None:
+        self.calls.append(f"load {path}")
+        self.images.update(self.archived)
+
+    def send(self, container: str, folder: str, files: Mapping[str, Path]) -> None:
+        self.calls.append(f"send {folder} {sorted(files)}")
 
 
 def ignore(line: str) -> None:

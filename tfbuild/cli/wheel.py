@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbuild.cli import console, ready, setup_options
+from tfbuild.cli import console, offline_options, ready, setup_options
 from tfbuild.cli import recipe_options as options
 from tfbuild.cli import remote_options as servers
 
 if TYPE_CHECKING:
     from tfbuild.engine import Engine, Setup
+    from tfbuild.offline import Copy
     from tfbuild.plan import Plan
     from tfbuild.recipe import Recipe
     from tfbuild.record import Attempts, BuiltWheel
@@ -69,6 +70,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
     pip_index: options.PipIndex_ = None,
     apt_mirror: options.AptMirror_ = None,
     llvm_mirror: options.LlvmMirror_ = None,
+    offline: offline_options.Offline_ = None,
     ca_certificate: setup_options.CaCertificate_ = None,
     remote_cache: servers.RemoteCache_ = None,
     remote_executor: servers.RemoteExecutor_ = None,
@@ -149,14 +151,17 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         console.say(f"warning: {problem}")
     for notice in recipe.notices:
         console.say(f"note: {notice}")
+    copy = offline_options.opened(offline, recipe, remote)
     if not dry_run:
         chosen = choose(engine)
-        built = _build(recipe, chosen, output_dir, setup, replace_other=replace, remote=remote)
+        built = _build(
+            recipe, chosen, output_dir, setup, copy, replace_other=replace, remote=remote
+        )
         _show_built(built, output_dir, json_=json_)
         return
     foreign_cpu(recipe)
     servers.join(setup, remote, recipe, in_container=engine != "local")
-    planned = plan.plan(recipe, str(output_dir), engine, remote)
+    planned = plan.plan(recipe, str(output_dir), engine, remote, is_offline=copy is not None)
     _show_plan(planned, engine, json_=json_)
 
 
@@ -200,6 +205,7 @@ def _build(
     engine: "Engine",
     output_dir: Path,
     setup: "Setup",
+    copy: "Copy | None",
     *,
     replace_other: bool,
     remote: "Remote | None",
@@ -213,7 +219,11 @@ def _build(
     foreign_cpu(recipe)
     is_local = engine.name == "local"
     setup = servers.join(setup, remote, recipe, in_container=not is_local)
-    name_downloads(recipe, is_local=is_local, remote=remote)
+    if copy is None:
+        name_downloads(recipe, is_local=is_local, remote=remote)
+    else:
+        console.say(f"Downloads nothing: takes everything from {copy.folder}")
+        setup = offline_options.join(setup, copy, recipe, engine)
     console.say(f"Log: {build.log_path(recipe)}")
     with console.progress() as progress:
         return build.build(

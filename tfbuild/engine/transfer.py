@@ -64,9 +64,7 @@ def load_image(client: "Client", setup: Setup, tag: str, on_line: OnLine) -> str
 
 def send_fetched(client: "Client", container: str, setup: Setup) -> None:
     """Copy Bazel's part of a fetched folder into a container. Raises EngineError."""
-    files = {
-        name: setup.fetched[name] for name in (EXTERNAL, REPOSITORY) if name in setup.fetched
-    }
+    files = {name: setup.fetched[name] for name in (EXTERNAL, REPOSITORY) if name in setup.fetched}
     if files:
         client.send(container, FETCHED_FOLDER, files)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ from tfbuild.engine.watch import Watch, failure
 from tfbuild.errors import EngineError, SaveError, UsageError
 from tfbuild.offline import manifest
 from tfbuild.offline.manifest import MANIFEST, UNFINISHED, File, Manifest
-from tfbuild.progress import Progress, Silent
+from tfbuild.progress import BuildProgress, Silent
 from tfbuild.recipe import archive
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def fetch(
     recipe: "Recipe",
     engine: Engine,
     folder: Path,
-    progress: Progress = _SILENT,
+    progress: BuildProgress = _SILENT,
     *,
     options: Mapping[str, str],
     setup: Setup = NO_SETUP,
@@ -70,7 +71,8 @@ def fetch(
         BuildError: Bazel cannot read the source.
         SaveError: the folder cannot be written, or the disk is full.
     """
-    with signals.stoppable(), _locked(folder), Watch(log_path(recipe), progress) as run:
+    watch = Watch(log_path(recipe), progress, secrets=setup.secrets)
+    with signals.stoppable(), _locked(folder), watch as run:
         facts = _facts(recipe, engine, options, mirrors)
         whole = manifest.read(folder)
         before = whole or manifest.read(folder, UNFINISHED)
@@ -100,7 +102,7 @@ class _Job:
     folder: Path
     setup: Setup
     watch: Watch
-    progress: Progress
+    progress: BuildProgress
     known: Manifest
 
     def keep_whole_files(self) -> None:
@@ -131,7 +133,7 @@ class _Job:
         """Fetch what is missing, one part after the other; each part that is done stays."""
         for name, path in self.recipe.archives.items():
             if name in {SOURCE, BAZEL}:
-                self._part(name, lambda place, path=path: _pack(path, place))
+                self._part(name, partial(_pack, path))
         self.progress.phase("Toolchain")
         image = self.engine.prepare(self.recipe, self.watch.line, self.setup)
         if isinstance(self.engine, ContainerEngine):

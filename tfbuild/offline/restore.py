@@ -70,8 +70,9 @@ class Copy:
         if held.kind != kind:
             raise UsageError(
                 f"{self.folder} was not fetched for --engine {engine.name}.",
-                why="It serves container engines." if held.kind == "container" else "It serves "
-                "--engine local alone.",
+                why="It serves container engines."
+                if held.kind == "container"
+                else "It serves --engine local alone.",
                 do=f"Fetch again on a machine with a network: tfbuild fetch --engine {engine.name} "
                 "--output OTHER",
             )
@@ -87,7 +88,11 @@ class Copy:
             return [self._entry(name) for name in sorted(names)]
         others = [self._entry(SOURCE), *self.manifest.below(WHEELS)]
         bazel = self.manifest.file(BAZEL)
-        return [*(self._entry(name) for name in sorted(names)), *others, *([bazel] if bazel else [])]
+        return [
+            *(self._entry(name) for name in sorted(names)),
+            *others,
+            *([bazel] if bazel else []),
+        ]
 
     def _entry(self, name: str) -> File:
         file = self.manifest.file(name)
