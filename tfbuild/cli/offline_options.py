@@ -58,6 +58,7 @@ def opened(folder: Path | None, recipe: "Recipe", remote: "Remote | None") -> "C
         raise UsageError("--offline and servers for the compile exclude each other.")
     copy = offline.find(folder)
     copy.check(recipe)
+    copy.use_programs()
     return copy
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tfbuild import process, settings
 from tfbuild.engine import certificates, tools
-from tfbuild.engine.base import NO_SETUP, Exit, Facts, OnLine, Setup
+from tfbuild.engine.base import EXTERNAL, NO_SETUP, SOURCE, Exit, Facts, OnLine, Setup
 from tfbuild.errors import EngineError, SaveError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _SHORT = 16
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _CONNECT_SECONDS = 5.0
 # The recipe holds what these said, or what the command line said in their place.
-_DECIDED = frozenset({"TFBUILD_JOBS", "TFBUILD_MEMORY"})
+_DECIDED = frozenset({"TFBUILD_JOBS", "TFBUILD_MEMORY", "TFBUILD_STEP", "TFBUILD_FETCHED"})
 
 
 class LocalEngine:
@@ -51,7 +51,7 @@ class LocalEngine:
     def prepare(self, recipe: "Recipe", on_line: OnLine, setup: Setup = NO_SETUP) -> None:
         """Check the tools that the recipe needs; make its Python, unpack or fetch its source."""
         tools.check(recipe)
-        source, python = self._source(recipe), self._python(recipe)
+        source, python = self.source(recipe), self._python(recipe)
         try:
             with _environment(setup) as environment:
                 if python is not None and not (python / "bin/python").exists():
@@ -61,7 +61,10 @@ class LocalEngine:
                         tools.make_python(recipe, part, on_line, environment)
                 if not source.is_dir():
                     with _becoming(source) as part:
-                        self._fetch(recipe, part, on_line, environment)
+                        if setup.network:
+                            self._fetch(recipe, part, on_line, environment)
+                        else:
+                            _unpack(_fetched(setup, SOURCE), part)
         except OSError as error:
             raise SaveError(
                 f"Cannot write below {self._folder}.",
@@ -94,6 +97,8 @@ class LocalEngine:
                 (own / file).write_bytes(data)
             inherited = {key: text for key, text in os.environ.items() if key not in _DECIDED}
             places = {**self._places(recipe, context, out), "TFBUILD_SETUP": str(own)}
+            if EXTERNAL in setup.fetched:
+                places["TFBUILD_FETCHED"] = str(setup.fetched[EXTERNAL].parent)
             environment = {**inherited, **setup.environment, **places}
             try:
                 done = process.stream(
@@ -117,7 +122,7 @@ class LocalEngine:
         key = f"{recipe.toolchain_digest[:_SHORT]}-{tools.compiler_digest(recipe)}"
         python = self._python(recipe)
         places = {
-            "SOURCE": self._source(recipe),
+            "SOURCE": self.source(recipe),
             "CACHE": self._folder / "cache" / key,
             "OUTPUT_BASE": self._folder / "output" / key,
             "OUT": out,
@@ -131,7 +136,8 @@ class LocalEngine:
             **({"USE_BAZEL_VERSION": wanted} if (wanted := tools.wanted_bazel(recipe)) else {}),
         }
 
-    def _source(self, recipe: "Recipe") -> Path:
+    def source(self, recipe: "Recipe") -> Path:
+        """Return where the recipe's source is, once it is prepared."""
         return self._folder / "source" / recipe.toolchain_digest[:_SHORT]
 
     def _python(self, recipe: "Recipe") -> Path | None:
@@ -162,6 +168,15 @@ class LocalEngine:
                 why="tensorflow/tools/pip_package is missing.",
                 do="Name a tree with --source.",
             )
+
+
+def _fetched(setup: Setup, name: str) -> Path:
+    if name in setup.fetched:
+        return setup.fetched[name]
+    raise EngineError(
+        f"{name} is not here, and this run has no network.",
+        do="Fetch on a machine with a network: tfbuild fetch --engine local",
+    )
 
 
 def _check_sha256(path: Path, expected: str) -> None:
@@ -213,7 +228,7 @@ def _archive(
 
 def _unpack(packed: Path, into: Path) -> None:
     """Unpack a source archive, without the one folder that the archive of a release has."""
-    unpacked = packed.parent / "unpacked"
+    unpacked = into.with_name("unpacked")
     try:
         with tarfile.open(packed) as archive:
             archive.extractall(unpacked, filter="data")

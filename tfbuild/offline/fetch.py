@@ -1,6 +1,7 @@
 """Collects everything that a recipe needs in one folder. An interrupted fetch goes on later."""
 
 import fcntl
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfbuild import __version__, artifact, settings, signals
+from tfbuild.engine import tools
 from tfbuild.engine.base import (
     BAZEL,
     EXTERNAL,
@@ -19,14 +21,16 @@ from tfbuild.engine.base import (
     NO_SETUP,
     REPOSITORY,
     SOURCE,
+    WHEELS,
     Engine,
     Setup,
     joined,
 )
 from tfbuild.engine.container import ContainerEngine, image_tag
+from tfbuild.engine.local import LocalEngine
 from tfbuild.engine.watch import Watch, failure
 from tfbuild.errors import EngineError, SaveError, UsageError
-from tfbuild.offline import manifest
+from tfbuild.offline import local, manifest
 from tfbuild.offline.manifest import MANIFEST, UNFINISHED, File, Manifest
 from tfbuild.progress import BuildProgress, Silent
 from tfbuild.recipe import archive
@@ -120,13 +124,20 @@ class _Job:
             for file in self.known.files
             if not manifest.is_whole(self.folder, file, count)
         ]
+        if any(name.startswith(f"{WHEELS}/") for name in broken):
+            broken += [file.name for file in self.known.below(WHEELS)]
         self.known = self.known.without(*broken)
 
     def is_done(self) -> bool:
         """Whether nothing is left to do."""
         wanted = {EXTERNAL, REPOSITORY, *self.recipe.archives.keys() & {SOURCE, BAZEL}}
-        wanted |= {IMAGES} if isinstance(self.engine, ContainerEngine) else {SOURCE}
-        there = {file.name for file in self.known.files}
+        if isinstance(self.engine, ContainerEngine):
+            wanted.add(IMAGES)
+        else:
+            wanted.add(SOURCE)
+            wanted |= {BAZEL} if local.needs_bazel(self.recipe) else set()
+            wanted |= {WHEELS} if self.recipe.python_packages else set()
+        there = {file.name.partition("/")[0] for file in self.known.files}
         return wanted <= there and self.recipe.digest in self.known.recipes
 
     def run(self) -> Manifest:
@@ -138,8 +149,8 @@ class _Job:
         image = self.engine.prepare(self.recipe, self.watch.line, self.setup)
         if isinstance(self.engine, ContainerEngine):
             self._images(self.engine, image)
-        else:
-            self._local()
+        elif isinstance(self.engine, LocalEngine):
+            self._local(self.engine)
         self._repositories(image)
         final = replace(self.known, fetched_at=_now(), tfbuild=__version__)
         artifact.save(final, self.folder / MANIFEST)
@@ -177,8 +188,19 @@ class _Job:
         self.progress.phase("Images")
         self._part(IMAGES, lambda place: engine.client.save(tags, place))
 
-    def _local(self) -> None:
-        raise NotImplementedError
+    def _local(self, engine: LocalEngine) -> None:
+        self.progress.phase("Source, Bazel, Python packages")
+        self._part(SOURCE, partial(local.pack_source, engine, self.recipe))
+        if local.needs_bazel(self.recipe):
+            self._part(BAZEL, partial(local.bazel, self.recipe, self.setup, self.watch.line))
+        if self.recipe.python_packages and not self.known.below(WHEELS):
+            with self._workplace() as work:
+                local.wheels(self.recipe, self.setup, self.watch.line, work)
+                known = self.known
+                for path in sorted(work.glob("*.whl")):
+                    entry = manifest.adopt(path, self.folder, f"{WHEELS}/{path.name}")
+                    known = known.with_file(entry)
+                self._note(known)
 
     def _repositories(self, image: str | None) -> None:
         """Let Bazel fetch what the source names, beside what earlier fetches have."""
@@ -224,6 +246,8 @@ def _facts(
         base_image=recipe.base_image if is_container else "",
         options={**options, **own},
         toolchain_digest=recipe.toolchain_digest,
+        host="" if is_container else tools.compiler_digest(recipe),
+        path="" if is_container else os.environ.get("PATH", os.defpath),
         mirrors=mirrors,
         fetched_at=_now(),
         tfbuild=__version__,
@@ -232,7 +256,12 @@ def _facts(
 
 def _refreshed(before: Manifest, facts: Manifest) -> Manifest:
     """Return what was known, with this run's words for it."""
-    return replace(before, options=facts.options, mirrors=facts.mirrors, host=facts.host)
+    known = before
+    if (before.host, before.path) != (facts.host, facts.path):
+        # Bazel's repositories know the compiler and the PATH.
+        known = replace(before.without(EXTERNAL, REPOSITORY), recipes=())
+    words = ("options", "mirrors", "host", "path")
+    return replace(known, **{name: getattr(facts, name) for name in words})
 
 
 def _check_folder(folder: Path, before: Manifest | None, facts: Manifest) -> None:

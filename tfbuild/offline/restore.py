@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfbuild.engine import tools
 from tfbuild.engine.base import BAZEL, EXTERNAL, IMAGES, REPOSITORY, SOURCE, WHEELS, Engine, Setup
 from tfbuild.engine.container import ContainerEngine, image_tag
 from tfbuild.errors import UsageError
-from tfbuild.offline import manifest
+from tfbuild.offline import local, manifest
 from tfbuild.offline.fetch import IN_FOLDER
 from tfbuild.offline.manifest import MANIFEST, UNFINISHED, File, Manifest
 from tfbuild.progress import Progress, Silent
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
 
 _SILENT = Silent()
+# Of Bazel's own downloads; since version 7 without the first word, which is still understood.
+_NO_DOWNLOADS = "build --experimental_repository_disable_download\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +79,32 @@ class Copy:
                 do=f"Fetch again on a machine with a network: tfbuild fetch --engine {engine.name} "
                 "--output OTHER",
             )
+        if kind == "local" and held.host != tools.compiler_digest(recipe):
+            raise UsageError(
+                f"{self.folder} was fetched on a machine with another compiler.",
+                why="Bazel's repositories describe the compiler of the machine.",
+                do="Fetch on a machine like this one, or use a container engine for both.",
+            )
         taken = self._taken(recipe, engine)
         self._verify(taken, progress)
-        return Setup(network=False, fetched=self._places(taken))
+        places = self._places(taken)
+        if kind == "container":
+            return Setup(network=False, fetched=places)
+        environment = {"PATH": held.path, "UV_OFFLINE": "1"}
+        if WHEELS in places:
+            environment["UV_FIND_LINKS"] = str(places[WHEELS])
+        return Setup(network=False, fetched=places, environment=environment, rc=_NO_DOWNLOADS)
+
+    def use_programs(self) -> None:
+        """Let this process take the folder's Bazel, if it has one.
+
+        Raises:
+            UsageError: it is missing or damaged.
+        """
+        file = self.manifest.file(BAZEL)
+        if self.manifest.kind == "local" and file is not None:
+            self._verify([file], _SILENT)
+            local.put_on_path(self.folder, file.sha256)
 
     def _taken(self, recipe: "Recipe", engine: Engine) -> list[File]:
         names = {EXTERNAL, REPOSITORY}
