@@ -43,11 +43,11 @@ Offline_ = Annotated[
 ]
 
 
-def opened(folder: Path | None, recipe: "Recipe", remote: "Remote | None") -> "Copy | None":
-    """Return the fetched folder, None without one.
+def opened(folder: Path | None, remote: "Remote | None") -> "Copy | None":
+    """Return the fetched folder, None without one; its Bazel is found from now on.
 
     Raises:
-        UsageError: it is none, does not serve this recipe, or servers are named beside it.
+        UsageError: it is none, or servers are named beside it.
     """
     if folder is None:
         return None
@@ -57,9 +57,23 @@ def opened(folder: Path | None, recipe: "Recipe", remote: "Remote | None") -> "C
     if remote is not None:
         raise UsageError("--offline and servers for the compile exclude each other.")
     copy = offline.find(folder)
-    copy.check(recipe)
     copy.use_programs()
     return copy
+
+
+def fitting(copy: "Copy | None", recipe: "Recipe | None", setup: "Setup") -> "Setup":
+    """Return the setup without a network where a folder that serves the recipe is to be used.
+
+    Raises:
+        UsageError: it does not serve the recipe.
+    """
+    from tfbuild.engine import Setup, joined
+
+    if copy is None:
+        return setup
+    if recipe is not None:
+        copy.check(recipe)
+    return joined(setup, Setup(network=False))
 
 
 def join(setup: "Setup", copy: "Copy", recipe: "Recipe", engine: "Engine") -> "Setup":

@@ -114,6 +114,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         timeout=remote_timeout,
         platform=remote_platform,
     )
+    copy = offline_options.opened(offline, remote)
     made, refusals = ready.attempt(
         target=target,
         tensorflow=tensorflow,
@@ -136,6 +137,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         apt_mirror=apt_mirror,
         llvm_mirror=llvm_mirror,
     )
+    setup = offline_options.fitting(copy, made, setup)
     question = preflight.Question(
         engine=engine,
         output_dir=output_dir,
@@ -151,7 +153,6 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         console.say(f"warning: {problem}")
     for notice in recipe.notices:
         console.say(f"note: {notice}")
-    copy = offline_options.opened(offline, recipe, remote)
     if not dry_run:
         chosen = choose(engine)
         built = _build(
