@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,6 @@ from tfbuild.engine import certificates, tools
 from tfbuild.engine.base import BAZEL, OnLine, Setup
 from tfbuild.engine.local import LocalEngine
 from tfbuild.errors import EngineError
-from tfbuild.recipe import archive
 
 if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
@@ -23,9 +23,17 @@ _SUFFIX = {"x86_64": "x86_64", "aarch64": "arm64"}
 
 
 def pack_source(engine: LocalEngine, recipe: "Recipe", place: Path) -> None:
-    """Write the prepared source as a tar archive. Raises SaveError."""
-    with artifact.writing(place) as file:
-        archive.write(engine.source(recipe), file)
+    """Write the prepared source as a tar archive, with the times and the commit that it has.
+
+    Raises:
+        SaveError: it cannot be written.
+    """
+    with artifact.writing(place) as file, tarfile.open(fileobj=file, mode="w") as tar:
+        tar.add(engine.source(recipe), arcname=".", filter=_without_links_of_bazel)
+
+
+def _without_links_of_bazel(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if entry.issym() and entry.name.startswith("./bazel-") else entry
 
 
 def needs_bazel(recipe: "Recipe") -> bool:

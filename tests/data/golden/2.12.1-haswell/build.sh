@@ -10,6 +10,8 @@ set -euo pipefail
 : "${TFBUILD_OUT:=/out}"
 : "${TFBUILD_BAZELRC:=/tfbuild/tfbuild.bazelrc}"
 : "${TFBUILD_SETUP:=/tfbuild/setup}"
+: "${TFBUILD_FETCHED:=/tfbuild/fetched}"
+: "${TFBUILD_STEP:=build}" # or fetch: only what the release's sources name
 : "${TFBUILD_BAZEL:=bazel}"
 : "${TFBUILD_PYTHON:=python3.11}"
 : "${TFBUILD_JOBS:=}"
@@ -154,6 +156,69 @@ note() { # sentence
     notes+=("$1")
     echo "tfbuild: note: $1"
 }
+
+# What `tfbuild fetch` has put into one folder, and what it takes from here.
+# Repositories link to each other and to the source by whole paths. In the archive these are the
+# container's, whatever they are here.
+linked_here=("$TFBUILD_OUTPUT_BASE" "$TFBUILD_SOURCE")
+linked_there=(/tfbuild/output_base /tfbuild/source)
+
+links() { # names of two lists: tar options that lead links from one to the other, into $renamed
+    local -n from=$1 into=$2
+    local index old new
+    renamed=()
+    for index in "${!from[@]}"; do
+        old=$(printf '%s' "${from[index]}" | sed 's/[][\.*^$|]/\\&/g')
+        new=$(printf '%s' "${into[index]}" | sed 's/[\&|]/\\&/g')
+        renamed+=(--transform "flags=RHs;s|^$old/|$new/|")
+    done
+}
+
+take_fetched() {
+    local part=$TFBUILD_OUTPUT_BASE/external.part external=$TFBUILD_OUTPUT_BASE/external entry name renamed
+    if [[ -e $TFBUILD_OUTPUT_BASE/server/server.pid.txt ]]; then "$bazel" "${startup[@]}" shutdown; fi
+    echo "tfbuild: takes what was fetched from $TFBUILD_FETCHED"
+    # Renewed times tell which of them this run uses.
+    tar -x -m -f "$TFBUILD_FETCHED/repository.tar" -C "$TFBUILD_CACHE/repository"
+    links linked_there linked_here
+    rm -rf "$part"
+    mkdir -p "$part" "$external"
+    tar -x -f "$TFBUILD_FETCHED/external.tar" -C "$part" "${renamed[@]}"
+    for entry in "$part"/*; do
+        name=${entry##*/}
+        # What Bazel has finished here stays. A repository counts once its marker is there.
+        if [[ $name == @*.marker || -e $external/@$name.marker ]]; then continue; fi
+        rm -rf "${external:?}/$name"
+        mv "$entry" "$external/$name"
+        if [[ -e $part/@$name.marker ]]; then mv "$part/@$name.marker" "$external/"; fi
+    done
+    rm -rf "$part"
+}
+
+keep_fetched() { # a file that is older than all that was used
+    local renamed
+    links linked_here linked_there
+    tar -c -f "$TFBUILD_OUT/external.tar" -C "$TFBUILD_OUTPUT_BASE/external" --sort=name \
+        --owner=0 --group=0 --numeric-owner "${renamed[@]}" .
+    # Other releases share the cache. Bazel renews the time of each file that it takes from it.
+    (cd "$TFBUILD_CACHE/repository" && find . -type f -newer "$1" -print0 | sort -z) |
+        tar -c -f "$TFBUILD_OUT/repository.tar" -C "$TFBUILD_CACHE/repository" --null \
+            --owner=0 --group=0 --numeric-owner --no-recursion --files-from=-
+}
+
+begun=$(mktemp)
+touch -d "2 seconds ago" "$begun" # clocks of file systems are coarse
+if [[ -e $TFBUILD_FETCHED/external.tar ]]; then take_fetched; fi
+if [[ $TFBUILD_STEP == fetch ]]; then
+    trap forget_options EXIT
+    "$bazel" "${startup[@]}" build --nobuild "${options[@]}" "${places[@]}" \
+        //tensorflow/tools/pip_package:build_pip_package
+    "$bazel" "${startup[@]}" shutdown
+    keep_fetched "$begun"
+    rm -f "$begun"
+    exit 0
+fi
+rm -f "$begun"
 
 # Bazel tells programs what it does in a file, which holds all options too: nobody else may read it.
 # A program tells the harmless part on stdout, until the descriptor `told` is closed.
