@@ -68,7 +68,7 @@ def build(
         seconds = time.monotonic() - start
         attempts = journal.counted(run.actions, run.stored, len(run.failed))
         if end.code != 0:
-            raise failure(end, run, facts, _jobs(recipe))
+            raise failure(end, run, facts, _jobs(recipe), network=setup.network)
         run.phase(LABELLING)
         wheel = _only_wheel(work / "out", recipe, log)
         told = made.read(work / "out" / made.FILE)

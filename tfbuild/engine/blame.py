@@ -19,7 +19,7 @@ _LONGEST = 400
 
 
 def failure(
-    end: Exit, run: Watch, facts: Facts, jobs: int | None = None
+    end: Exit, run: Watch, facts: Facts, jobs: int | None = None, *, network: bool = True
 ) -> BuildError | EngineError:
     """Return the error for a build script that failed: what is to blame, and where to read on.
 
@@ -28,6 +28,7 @@ def failure(
         run: its output.
         facts: the engine that it ran on.
         jobs: parallel actions that the recipe allows; None: as many as there are CPUs.
+        network: the build had one; else everything was to come from a fetched folder.
     """
     log = f"The whole output is in {run.log}"
     lines = run.excerpt.lines
@@ -43,7 +44,8 @@ def failure(
         )
     if line := trouble.distrusted(line for line in run.last if "ERROR" in line or "Error" in line):
         return trouble.certificate_error(line)
-    if error := servers.error(end.code, run.last, log) or _download(run, log):
+    fetching = _download if network else _lacking
+    if error := servers.error(end.code, run.last, log) or fetching(run, log):
         return error
     if end.code in _KILLED and not lines:
         return BuildError(
@@ -105,6 +107,19 @@ def _download(run: Watch, log: str) -> EngineError | None:
         "Bazel cannot download a file that the release needs.",
         why=f"{found[1]}: {found[2]}"[:_LONGEST],
         do=f"Is there a mirror, or a proxy that answers in the server's place? {log}",
+    )
+
+
+def _lacking(run: Watch, log: str) -> EngineError | None:
+    """Return the error for something that a fetched folder does not hold."""
+    line = next((line for line in run.last if line.startswith("ERROR") and _is_fetch(line)), "")
+    if not line:
+        return None
+    return EngineError(
+        "The fetched folder lacks something that this recipe needs.",
+        why=line.strip()[:_LONGEST],
+        do="On a machine with a network, run tfbuild fetch into the same folder with the target "
+        f"and the options of this build; it adds what is missing. {log}",
     )
 
 

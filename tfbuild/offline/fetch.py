@@ -26,9 +26,10 @@ from tfbuild.engine.base import (
     Setup,
     joined,
 )
+from tfbuild.engine.blame import failure
 from tfbuild.engine.container import ContainerEngine, image_tag
 from tfbuild.engine.local import LocalEngine
-from tfbuild.engine.watch import Watch, failure
+from tfbuild.engine.watch import Watch
 from tfbuild.errors import EngineError, SaveError, UsageError
 from tfbuild.offline import local, manifest
 from tfbuild.offline.manifest import MANIFEST, UNFINISHED, File, Manifest
