@@ -113,15 +113,22 @@ def stream(
     input_text: str | None = None,
     merge: bool = True,
     check: bool = True,
+    hold: int | None = None,
+    on_start: Callable[[int], None] | None = None,
 ) -> Completed:
     """Run a program and hand over each line of its output at once.
 
     The lines are those of stdout and stderr together, or with `merge=False` of stdout alone. The
-    result holds the last lines only. An interrupt stops the program and its children.
+    result holds the last lines only. An interrupt stops the program and its children. The program
+    inherits the open file `hold`; `on_start` is told its number, which is its group's too.
     Other arguments and errors as for `run`.
     """
     words = tuple(str(arg) for arg in args)
-    process = _start(words, cwd=cwd, env=env, merge=merge, has_input=input_text is not None)
+    process = _start(
+        words, cwd=cwd, env=env, merge=merge, has_input=input_text is not None, hold=hold
+    )
+    if on_start is not None:
+        on_start(process.pid)
     last: deque[str] = deque(maxlen=LAST_LINES * 10)
     errors: deque[str] = deque(maxlen=LAST_LINES * 10)
     helpers = _serve(process, input_text, errors)
@@ -190,6 +197,12 @@ def stop(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
+def end_group(number: int) -> None:
+    """Ask a process group of an earlier run, whose leader had that number, to end."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(number, signal.SIGTERM)
+
+
 def _serve(
     process: "subprocess.Popen[str]", input_text: str | None, errors: deque[str]
 ) -> list[threading.Thread]:
@@ -220,6 +233,7 @@ def _start(
     env: Mapping[str, str] | None,
     merge: bool,
     has_input: bool,
+    hold: int | None = None,
 ) -> "subprocess.Popen[str]":
     try:
         return subprocess.Popen(
@@ -234,6 +248,7 @@ def _start(
             errors="replace",
             # A group of its own, so that children of children can be ended too.
             start_new_session=True,
+            pass_fds=() if hold is None else (hold,),
         )
     except FileNotFoundError as error:
         missing = cwd if cwd is not None and not cwd.exists() else words[0]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tfbuild import settings
 from tfbuild.cache.model import Item, Kind
+from tfbuild.engine.local import lock_file
 from tfbuild.errors import SaveError
 
 # Folder -> what each of its entries is.
@@ -82,9 +83,10 @@ class FolderStore:
             return ""
 
 
-def lock_of(path: Path) -> Path:
-    """Return the file that whoever works in the folder holds a lock on."""
-    return path.parent / f".{path.name}.lock"
+def locks_of(path: Path) -> tuple[Path, ...]:
+    """Return the files that whoever works in the folder may hold a lock on."""
+    toolchain = path.name.partition("-")[0]
+    return (path.parent / f".{path.name}.lock", lock_file(path.parent.parent, toolchain))
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -131,7 +133,7 @@ def _held(path: Path) -> Iterator[bool]:
     """Give whether nobody has the folder's or file's lock; within the block nobody gets it."""
     with contextlib.ExitStack() as stack:
         free = True
-        for lock in (lock_of(path), path):
+        for lock in (*locks_of(path), path):
             if lock.is_file():
                 try:
                     file = stack.enter_context(lock.open("rb"))

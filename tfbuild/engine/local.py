@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfbuild import process, settings
+from tfbuild import artifact, process, settings
 from tfbuild.engine import certificates, tools
+from tfbuild.engine.alone import alone
 from tfbuild.engine.base import EXTERNAL, NO_SETUP, SOURCE, Exit, Facts, OnLine, Setup
+from tfbuild.engine.client import what
 from tfbuild.errors import EngineError, SaveError
 
 if TYPE_CHECKING:
@@ -26,6 +28,11 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _CONNECT_SECONDS = 5.0
 # The recipe holds what these said, or what the command line said in their place.
 _DECIDED = frozenset({"TFBUILD_JOBS", "TFBUILD_MEMORY", "TFBUILD_STEP", "TFBUILD_FETCHED"})
+
+
+def lock_file(folder: Path, toolchain: str) -> Path:
+    """Return the lock of whoever works with the folders of a toolchain, named by its digest."""
+    return folder / f".{toolchain}.lock"
 
 
 class LocalEngine:
@@ -51,6 +58,7 @@ class LocalEngine:
     def prepare(self, recipe: "Recipe", on_line: OnLine, setup: Setup = NO_SETUP) -> None:
         """Check the tools that the recipe needs; make its Python, unpack or fetch its source."""
         tools.check(recipe)
+        self._note(recipe)
         source, python = self.source(recipe), self._python(recipe)
         try:
             with _environment(setup) as environment:
@@ -87,7 +95,11 @@ class LocalEngine:
     ) -> Exit:
         """Run the build script with its places below the user's cache."""
         del toolchain
-        with tempfile.TemporaryDirectory(prefix="tfbuild-") as name:
+        key = recipe.toolchain_digest[:_SHORT]
+        with (
+            alone(lock_file(self._folder, key), f"{what(recipe)}, {recipe.label}") as lock,
+            tempfile.TemporaryDirectory(prefix="tfbuild-") as name,
+        ):
             context = Path(name)
             for file, data in recipe.script_files().items():
                 (context / file).write_bytes(data)
@@ -102,7 +114,12 @@ class LocalEngine:
             environment = {**inherited, **setup.environment, **places}
             try:
                 done = process.stream(
-                    ["bash", context / "build.sh"], on_line, env=environment, check=False
+                    ["bash", context / "build.sh"],
+                    on_line,
+                    env=environment,
+                    check=False,
+                    hold=lock.handle,
+                    on_start=lock.started,
                 )
             except process.ProcessError as error:
                 raise EngineError("The build script cannot be run.", why=str(error)) from error
@@ -120,7 +137,10 @@ class LocalEngine:
     def _places(self, recipe: "Recipe", context: Path, out: Path) -> dict[str, str]:
         # Bazel does not hash the compiler in /usr/bin: each compiler gets results of its own.
         key = f"{recipe.toolchain_digest[:_SHORT]}-{tools.compiler_digest(recipe)}"
-        python = self._python(recipe)
+        own = self._python(recipe)
+        python = own / "bin/python" if own else tools.interpreter(recipe.python)
+        # Not the one of an environment that happens to be active.
+        folder = python.parent if own else python.resolve().parent
         places = {
             "SOURCE": self.source(recipe),
             "CACHE": self._folder / "cache" / key,
@@ -128,13 +148,20 @@ class LocalEngine:
             "OUT": out,
             "BAZELRC": context / "tfbuild.bazelrc",
             "BAZEL": tools.bazel(),
-            "PYTHON": python / "bin/python" if python else tools.interpreter(recipe.python),
+            "PYTHON": python,
         }
         return {
             **{f"TFBUILD_{name}": str(value) for name, value in places.items()},
             # Bazelisk takes the version from here.
             **({"USE_BAZEL_VERSION": wanted} if (wanted := tools.wanted_bazel(recipe)) else {}),
+            # Actions see it, so what is in the cache holds for this one alone: it must be the
+            # same from every shell.
+            "PATH": tools.path(folder),
         }
+
+    def _note(self, recipe: "Recipe") -> None:
+        """Write down for `tfbuild cache` what the folders of this toolchain serve."""
+        artifact.write_text(self._folder / "about" / recipe.toolchain_digest[:_SHORT], what(recipe))
 
     def source(self, recipe: "Recipe") -> Path:
         """Return where the recipe's source is, once it is prepared."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _BAZELS = ("bazel", "bazelisk")
 _PROGRAMS = Path("/usr/bin")
 _INCLUDE = "import sysconfig; print(sysconfig.get_path('include'))"
+# What build scripts and rules of TensorFlow start by name.
+_HELPERS = ("git", "patchelf", "xxd", "zip", "unzip", "curl", "rsync", "java")
 
 
 def decided(recipe: "Recipe", part: str) -> dict[str, str]:
@@ -202,6 +204,22 @@ def make_python(
             why=str(error),
             do="Check the network, or give another --pip-index.",
         ) from error
+
+
+def path(python: Path) -> str:
+    """Return the PATH for the build, which no shell or environment of the user changes.
+
+    The build's Python comes first, then the folders of tools that only the user's PATH leads to.
+    """
+    standard = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    compiler = shutil.which(os.environ.get("CC") or "gcc")
+    places = [str(python), *([str(Path(compiler).parent)] if compiler else [])]
+    places += [
+        str(Path(found).parent)
+        for program in _HELPERS
+        if not shutil.which(program, path=standard) and (found := shutil.which(program))
+    ]
+    return ":".join(dict.fromkeys([*places, *standard.split(":")]))
 
 
 def compiler_digest(recipe: "Recipe") -> str:
