@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfbuild import settings
+from tfbuild.engine.base import OnLine
 from tfbuild.engine.owner import alive, owner
 from tfbuild.record import Actions, Attempts
 
@@ -57,6 +58,7 @@ class Journal:
         self._earlier = series(read(self._path))
         self._begin = _now()
         self._finished = 0
+        self._is_begun = False
 
     def finished(self, actions: "Sequence[Action]") -> None:
         """Write down that actions have ended well."""
@@ -99,17 +101,29 @@ class Journal:
         return False
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Write down the begin and the end, however the block ends."""
-        self._append(begin=self._begin, owner=owner(), cache=self._cache)
+    def kept(self, on_line: OnLine) -> Iterator[OnLine]:
+        """Write down the end, however the block ends, and before it the begin.
+
+        Args:
+            on_line: takes the lines of the build script. What the block gets in its place writes
+                down the begin at the first: a build that was refused is no attempt.
+        """
+
+        def line(text: str) -> None:
+            if not self._is_begun:
+                self._is_begun = True
+                self._append(begin=self._begin, owner=owner(), cache=self._cache)
+            on_line(text)
+
         how = WHEEL
         try:
-            yield
+            yield line
         except BaseException as error:
             how = f"{type(error).__name__}: {error}".splitlines()[0]
             raise
         finally:
-            self._append(how=how)
+            if self._is_begun:
+                self._append(how=how)
 
     def _append(self, **told: object) -> None:
         """Add a line. A journal that cannot be written must not cost the wheel."""

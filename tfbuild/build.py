@@ -62,9 +62,9 @@ def build(
         run.phase(TOOLCHAIN)
         toolchain = engine.prepare(recipe, run.line, setup)
         run.phase(COMPILING)
-        stack.enter_context(journal.kept())
+        on_line = stack.enter_context(journal.kept(run.line))
         start = time.monotonic()
-        end = engine.compile(recipe, toolchain, work / "out", run.line, setup)
+        end = engine.compile(recipe, toolchain, work / "out", on_line, setup)
         seconds = time.monotonic() - start
         attempts = journal.counted(run.actions, run.stored, len(run.failed))
         if end.code != 0:

@@ -10,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from tfbuild.errors import TfbuildError
 
 LAST_LINES = 20
 _GRACE_SECONDS = 10.0
+_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,20 +115,17 @@ def stream(
     input_text: str | None = None,
     merge: bool = True,
     check: bool = True,
-    hold: int | None = None,
     on_start: Callable[[int], None] | None = None,
 ) -> Completed:
     """Run a program and hand over each line of its output at once.
 
     The lines are those of stdout and stderr together, or with `merge=False` of stdout alone. The
-    result holds the last lines only. An interrupt stops the program and its children. The program
-    inherits the open file `hold`; `on_start` is told its number, which is its group's too.
+    result holds the last lines only. An interrupt stops the program and its children.
+    `on_start` is told the program's number, which is that of its process group too.
     Other arguments and errors as for `run`.
     """
     words = tuple(str(arg) for arg in args)
-    process = _start(
-        words, cwd=cwd, env=env, merge=merge, has_input=input_text is not None, hold=hold
-    )
+    process = _start(words, cwd=cwd, env=env, merge=merge, has_input=input_text is not None)
     if on_start is not None:
         on_start(process.pid)
     last: deque[str] = deque(maxlen=LAST_LINES * 10)
@@ -197,10 +196,21 @@ def stop(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
-def end_group(number: int) -> None:
-    """Ask a process group of an earlier run, whose leader had that number, to end."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(number, signal.SIGTERM)
+def end_group(number: int) -> bool:
+    """End a process group of an earlier run: politely, then not; return whether it is gone."""
+    for way in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(number, way)
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                os.killpg(number, 0)
+            except ProcessLookupError:
+                return True
+            except PermissionError:
+                break
+            time.sleep(_POLL_SECONDS)
+    return False
 
 
 def _serve(
@@ -233,7 +243,6 @@ def _start(
     env: Mapping[str, str] | None,
     merge: bool,
     has_input: bool,
-    hold: int | None = None,
 ) -> "subprocess.Popen[str]":
     try:
         return subprocess.Popen(
@@ -248,7 +257,6 @@ def _start(
             errors="replace",
             # A group of its own, so that children of children can be ended too.
             start_new_session=True,
-            pass_fds=() if hold is None else (hold,),
         )
     except FileNotFoundError as error:
         missing = cwd if cwd is not None and not cwd.exists() else words[0]

@@ -157,20 +157,18 @@ def _print(items: "Sequence[Item]") -> None:
     if not items:
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("where", "kind", "name"):
-        table.add_column(title, no_wrap=title != "name", overflow="fold")
+    table.add_column("what", no_wrap=True)
+    table.add_column("name", overflow="fold")
     table.add_column("size", justify="right", no_wrap=True)
     table.add_column("last used", no_wrap=True)
-    table.add_column("what", overflow="fold")
     for item in items:
+        where = "" if item.place == "here" else f"{item.place} "
         note = "; ".join(part for part in (item.what, item.busy, item.orphaned) if part)
         table.add_row(
-            item.place,
-            item.kind.value,
-            Text(item.name),
+            f"{where}{item.kind.value}",
+            Text(f"{item.name}\n  {note}" if note else item.name),
             _size(item.size),
             f"{item.used.astimezone():%Y-%m-%d}",
-            Text(note),
         )
     console.results().print(table)
 

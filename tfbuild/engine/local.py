@@ -97,7 +97,7 @@ class LocalEngine:
         del toolchain
         key = recipe.toolchain_digest[:_SHORT]
         with (
-            alone(lock_file(self._folder, key), f"{what(recipe)}, {recipe.label}") as lock,
+            alone(lock_file(self._folder, key), f"{what(recipe)}, {recipe.label}") as started,
             tempfile.TemporaryDirectory(prefix="tfbuild-") as name,
         ):
             context = Path(name)
@@ -118,8 +118,7 @@ class LocalEngine:
                     on_line,
                     env=environment,
                     check=False,
-                    hold=lock.handle,
-                    on_start=lock.started,
+                    on_start=started,
                 )
             except process.ProcessError as error:
                 raise EngineError("The build script cannot be run.", why=str(error)) from error

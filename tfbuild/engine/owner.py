@@ -5,9 +5,14 @@ import socket
 from pathlib import Path
 
 
-def owner() -> str:
-    """Return a name for this process that no later process has: host, number, start time."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
+def owner(process: int | None = None) -> str:
+    """Return a name for a process that no later one has: host, number, start time.
+
+    Args:
+        process: its number; this process without one.
+    """
+    number = os.getpid() if process is None else process
+    return f"{socket.gethostname()}:{number}:{_started(number)}"
 
 
 def alive(name: str) -> bool:
