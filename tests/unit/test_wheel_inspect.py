@@ -126,6 +126,9 @@ def test_a_label_and_a_record_are_shown(wheel: Path, tmp_path: Path) -> None:
     )
     found = inspect(labelled)
     assert (found.version, found.label, found.record) == ("2.21.0.1+skylake", "skylake", record)
+    assert found.sboms == ()
+    listed = relabel(wheel, "zen2", tmp_path / "out", {"sboms/a.cdx.json": b"{}"})
+    assert inspect(listed).sboms == ("sboms/a.cdx.json",)
     odd = relabel(wheel, "zen3", tmp_path / "out", {"tfbuild.json": b"[1]"})
     assert inspect(odd).record is None
     assert "not a JSON object" in inspect(odd).notes[0]

@@ -113,8 +113,11 @@ def _facts(found: "Inspection") -> Iterator[tuple[str, str]]:
     yield "Compilers", "\n".join(found.compilers) or unknown
     yield "Needs", _needs(found)
     if found.record is not None:
-        made = (f"{key} {found.record[key]}" for key in ("target", "flags") if key in found.record)
-        yield "Made by tfbuild", ", ".join(made) or "yes"
+        from tfbuild.cli import made_by
+
+        yield from ((title, text) for title, text in made_by.rows(found.record) if text)
+    if found.sboms:
+        yield "Components", ", ".join(found.sboms)
 
 
 def _libraries(found: "Inspection") -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfbuild.cli import made_by
 from tfbuild.cli import recipe_options as options
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def render(  # noqa: PLR0917 - a command has as many parameters as it has option
         llvm_mirror=llvm_mirror,
     )
     recipe.write(output)
+    made_by.tell_pin(recipe)
     if json_:
         _print_json(recipe, output)
     else:

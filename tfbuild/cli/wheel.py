@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbuild.cli import console, offline_options, ready, setup_options
+from tfbuild.cli import console, made_by, offline_options, ready, setup_options
 from tfbuild.cli import recipe_options as options
 from tfbuild.cli import remote_options as servers
 
@@ -161,6 +161,8 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         _show_built(built, output_dir, json_=json_)
         return
     foreign_cpu(recipe)
+    if engine != "local":
+        made_by.tell_pin(recipe)
     servers.join(setup, remote, recipe, in_container=engine != "local")
     planned = plan.plan(recipe, str(output_dir), engine, remote, is_offline=copy is not None)
     _show_plan(planned, engine, json_=json_)
@@ -245,6 +247,7 @@ def _show_built(built: "BuiltWheel", output_dir: Path, *, json_: bool) -> None:
         ("sha256", built.sha256),
         ("needs", " ".join(sorted(built.requires)) or "any CPU of its architecture"),
         ("compiler", built.compiler),
+        *([("base image", made_by.base(built))] if built.base_image else []),
         ("engine", built.engine),
         ("time", _duration(built.seconds)),
     ]

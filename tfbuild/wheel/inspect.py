@@ -170,6 +170,7 @@ def _inspection(contents: Contents, identity: _Identity, progress: Progress) -> 
         glibcxx=found.newest("GLIBCXX"),
         code=found.code,
         record=record,
+        sboms=_sboms(contents),
         notes=(*found.notes, *notes, *_mismatch(identity.tags, found.code)),
     )
 
@@ -211,6 +212,12 @@ def _stated_tags(contents: Contents) -> tuple[Tag, ...]:
     text = (contents.text("WHEEL") or b"").decode("utf-8", "replace")
     stated = re.findall(r"(?m)^Tag:\s*([^\s-]+-[^\s-]+-[^\s-]+)\s*$", text)
     return tuple(sorted((tag for line in stated for tag in parse_tag(line)), key=str))
+
+
+def _sboms(contents: Contents) -> tuple[str, ...]:
+    """Return the paths of what PEP 770 has a folder for."""
+    found = (re.search(r"\.dist-info/(sboms/.+)", name) for name in contents.sizes)
+    return tuple(sorted(match[1] for match in found if match))
 
 
 def _own_record(contents: Contents) -> tuple[dict[str, Any] | None, list[str]]:

@@ -72,3 +72,5 @@ class Inspection:
     """What tfbuild wrote into the wheel when it compiled it."""
     notes: tuple[str, ...]
     """What is odd about it, in sentences."""
+    sboms: tuple[str, ...] = ()
+    """Lists of components that it carries, as paths in .dist-info: "sboms/tfbuild.cdx.json"."""
