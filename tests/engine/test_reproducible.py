@@ -42,6 +42,7 @@ http_archive(
 )
 """
 DATE = "1650000000 +0000"
+WHICH = "{{with .RepoDigests}}{{index . 0}}{{else}}{{.Id}}{{end}}"
 
 
 def sha256sum(path: Path) -> str:
@@ -161,7 +162,7 @@ def test_the_record_tells_what_docker_and_the_container_have(
         return done.stdout.strip()
 
     # An image that was built here has no digest of a registry; its ID stands for it.
-    assert record["base_digest"] == docker("image", "inspect", "--format", "{{.Id}}", docker_base)
+    assert record["base_digest"] in docker("image", "inspect", "--format", WHICH, docker_base)
     run = ("run", "--rm", record["image"], "sh", "-c")
     assert record["libc"] == docker(*run, "getconf GNU_LIBC_VERSION")
     assert record["compiler"] == docker(*run, "gcc --version | head -n 1")
