@@ -28,7 +28,7 @@ def record(recipe: "Recipe", wheel: str, told: Made) -> BuiltWheel:
     """
     name, version, _, _ = parse_wheel_filename(wheel)
     file, bare, *tags = wheel.removesuffix(".whl").split("-")
-    source = json.loads(recipe.files["recipe.json"])["source"]
+    decided = json.loads(recipe.files["recipe.json"])
     return BuiltWheel(
         file="-".join([file, f"{bare.partition('+')[0]}+{recipe.label}", *tags]) + ".whl",
         distribution=name,
@@ -47,7 +47,8 @@ def record(recipe: "Recipe", wheel: str, told: Made) -> BuiltWheel:
         built_at=datetime.now(UTC).replace(microsecond=0),
         tfbuild=__version__,
         notices=(*recipe.notices, *told.notices),
-        source=Source(**source, commit=told.commit),
+        source=Source(**decided["source"], commit=told.commit),
+        profile=decided["profile"],
         options=(*_rc_options(recipe), *told.options),
         python_full=told.python,
         python_packages=dict(sorted(told.packages.items())),

@@ -109,6 +109,8 @@ class BuiltWheel:
     """What that name stood for: the registry's digest, or the ID of an image from no registry."""
     options: tuple[str, ...] = ()
     """All of Bazel's options that the recipe gives, in their order."""
+    profile: str = ""
+    """SHA-256 of the counts that the compiler optimised for; "" without a profile."""
     python_full: str = ""
     """The Python of the build with its patch number: "3.11.2"."""
     python_packages: dict[str, str] = field(default_factory=dict)

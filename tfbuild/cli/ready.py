@@ -23,6 +23,11 @@ NoPreflight_ = Annotated[
 ]
 
 
+def given(**options_: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return the options of a recipe, by name."""
+    return options_
+
+
 def attempt(**given: Any) -> "tuple[Recipe | None, tuple[TfbuildError, ...]]":  # noqa: ANN401
     """Return the recipe that the options describe, or all that is wrong with them."""
     from tfbuild import release

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tfbuild.recipe import Recipe
     from tfbuild.target import Target
 
@@ -245,6 +247,8 @@ def make(
     pip_index: str | None = None,
     apt_mirror: str | None = None,
     llvm_mirror: str | None = None,
+    instrument: bool = False,
+    profile: "Path | None" = None,
 ) -> "Recipe":
     """Return the recipe that these options describe.
 
@@ -278,6 +282,8 @@ def make(
             copts=tuple(copt or ()),
             bazel_args=tuple(bazel_arg or ()),
             configs=tuple(config or ()),
+            instrument=instrument,
+            profile=profile,
         ),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbuild.cli import console, made_by, offline_options, ready, setup_options
+from tfbuild.cli import pgo_options as profiles
 from tfbuild.cli import recipe_options as options
 from tfbuild.cli import remote_options as servers
 
@@ -84,6 +85,8 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
     remote_local_fallback: servers.RemoteFallback_ = False,
     remote_timeout: servers.RemoteTimeout_ = None,
     remote_platform: servers.RemotePlatform_ = None,
+    pgo: profiles.Pgo_ = False,
+    pgo_scale: profiles.PgoScale_ = profiles.PgoScale.SMOKE,
     no_preflight: ready.NoPreflight_ = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -95,7 +98,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
     Example: tfbuild wheel --target skylake --tensorflow 2.21.0 --dry-run
     """
     from tfbuild import plan, preflight
-    from tfbuild.engine import choose
+    from tfbuild.engine import choose, joined
     from tfbuild.engine.choose import check_name
 
     check_name(engine)
@@ -115,7 +118,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         platform=remote_platform,
     )
     copy = offline_options.opened(offline, remote)
-    made, refusals = ready.attempt(
+    given = ready.given(
         target=target,
         tensorflow=tensorflow,
         python=python,
@@ -137,6 +140,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         apt_mirror=apt_mirror,
         llvm_mirror=llvm_mirror,
     )
+    made, refusals = profiles.attempt(given, pgo_scale) if pgo else ready.attempt(**given)
     setup = offline_options.fitting(copy, made, setup)
     question = preflight.Question(
         engine=engine,
@@ -155,6 +159,11 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         console.say(f"note: {notice}")
     if not dry_run:
         chosen = choose(engine)
+        if pgo:
+            reach = joined(setup, *([remote.setup()] if remote else []))
+            if copy is not None:
+                reach = offline_options.join(reach, copy, recipe, chosen)
+            recipe = profiles.profiled(given, chosen, pgo_scale, reach)
         built = _build(
             recipe, chosen, output_dir, setup, copy, replace_other=replace, remote=remote
         )
