@@ -71,19 +71,19 @@ def test_the_trained_kernel_is_hot(
     need(shutil.which("bazel"), "there is no Bazel")
     need(compiler == "system" or Path("/usr/lib/llvm-14/bin/llvm-profdata").exists(), "no Clang 14")
     words, env = options(one_kernel, compiler), {"XDG_CACHE_HOME": str(cache_home)}
-    plain = finish(tfbuild(*words, env=env))
     done = tfbuild(*words, "--pgo", env=env)
     trained = finish(done)
     assert trained["version"] == "2.15.1+haswell.pgo"
     assert not list(tmp_path.glob("wheels/*instrumented*")), "it stays in the cache"
+    [profile] = Path(cache_home, "tfbuild/pgo").glob(f"*/profile-numbers{_suffix(compiler)}")
+    [instrumented] = profile.parent.glob("*.instrumented-*.whl")
 
     # Compilers put what ran often into a section of its own, and linkers that one first.
-    before = addresses(tmp_path / "wheels" / plain["file"], tmp_path / "plain")
+    before = addresses(instrumented, tmp_path / "instrumented")
     after = addresses(tmp_path / "wheels" / trained["file"], tmp_path / "trained")
     assert min(before, key=before.__getitem__) != "rehearsal::MatMul"
     assert min(after, key=after.__getitem__) == "rehearsal::MatMul"
 
-    [profile] = Path(cache_home, "tfbuild/pgo").glob(f"*/profile-numbers{_suffix(compiler)}")
     assert trained["profile"] == subprocess.check_output(["sha256sum", profile]).decode().split()[0]
     assert _counted(profile, tmp_path) == {"matmul"}
 
