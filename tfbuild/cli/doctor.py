@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tfbuild.cli import console, ready, setup_options
+from tfbuild.cli import console, offline_options, ready, setup_options
 from tfbuild.cli import recipe_options as options
 from tfbuild.cli import remote_options as servers
 from tfbuild.cli.wheel import wheel
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _RECIPE = frozenset(inspect.signature(options.make).parameters)
 _SETUP = frozenset(inspect.signature(setup_options.make).parameters) - {"engine"}
 _REMOTE = {f"remote_{name}": name for name in inspect.signature(servers.remote).parameters}
-_BESIDE = ("output_dir", "replace", "engine", "json_")
+_BESIDE = ("output_dir", "replace", "engine", "offline", "json_")
 _COLOURS = {"ok": "green", "warning": "yellow", "failure": "red"}
 
 
@@ -48,10 +48,13 @@ def doctor(**given: Any) -> None:  # noqa: ANN401 - the options of `wheel`
     from tfbuild import artifact, preflight
     from tfbuild.engine.choose import check_name
 
-    output_dir, replace, engine, json_ = (given[name] for name in _BESIDE)
+    output_dir, replace, engine, folder, json_ = (given[name] for name in _BESIDE)
     check_name(engine)
     setup = setup_options.make(engine=engine, **_part(given, _SETUP))
+    remote = servers.remote(**{name: given[long] for long, name in _REMOTE.items()})
+    copy = offline_options.opened(folder, remote)
     recipe, refusals = ready.attempt(**_part(given, _RECIPE))
+    setup, refusals = ready.fitted(copy, recipe, refusals, setup)
     question = preflight.Question(
         engine=engine,
         output_dir=Path(output_dir),
@@ -60,7 +63,7 @@ def doctor(**given: Any) -> None:  # noqa: ANN401 - the options of `wheel`
         jobs=given["jobs"],
         replace=replace,
         setup=setup,
-        remote=servers.remote(**{name: given[long] for long, name in _REMOTE.items()}),
+        remote=remote,
     )
     report = preflight.check(question, whole_machine=True)
     if json_:

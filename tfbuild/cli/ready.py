@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfbuild.cli import console
+from tfbuild.cli import console, offline_options
 from tfbuild.cli import recipe_options as options
 
 if TYPE_CHECKING:
+    from tfbuild.engine import Setup
     from tfbuild.errors import TfbuildError
+    from tfbuild.offline import Copy
     from tfbuild.preflight import Question
     from tfbuild.recipe import Recipe
 
@@ -45,6 +47,22 @@ def attempt(**given: Any) -> "tuple[Recipe | None, tuple[TfbuildError, ...]]":  
         "python": None,
     }
     return try_all(options.make, given, neutral)
+
+
+def fitted(
+    copy: "Copy | None",
+    recipe: "Recipe | None",
+    refusals: "tuple[TfbuildError, ...]",
+    setup: "Setup",
+) -> "tuple[Setup, tuple[TfbuildError, ...]]":
+    """Return the setup for a fetched folder, if there is one, and what is wrong with that too."""
+    from tfbuild.engine import Setup, joined
+    from tfbuild.errors import UsageError
+
+    try:
+        return offline_options.fitting(copy, recipe, setup), refusals
+    except UsageError as error:
+        return joined(setup, Setup(network=False)), (*refusals, error)
 
 
 def checked(question: "Question", *, look: bool = True) -> "Recipe":

@@ -141,7 +141,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         llvm_mirror=llvm_mirror,
     )
     made, refusals = profiles.attempt(given, pgo_scale) if pgo else ready.attempt(**given)
-    setup = offline_options.fitting(copy, made, setup)
+    setup, refusals = ready.fitted(copy, made, refusals, setup)
     question = preflight.Question(
         engine=engine,
         output_dir=output_dir,
