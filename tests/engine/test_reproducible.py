@@ -42,6 +42,8 @@ http_archive(
 )
 """
 DATE = "1650000000 +0000"
+# date --utc --date=@1650000000
+WHEN = (2022, 4, 15, 5, 20, 0)
 WHICH = "{{with .RepoDigests}}{{index . 0}}{{else}}{{.Id}}{{end}}"
 
 
@@ -102,6 +104,11 @@ def inside(wheel: Path, name: str) -> Any:
         return json.loads(archive.read(path))
 
 
+def file_times(wheel: Path) -> set[tuple[int, int, int, int, int, int]]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {one.date_time for one in archive.infolist()}
+
+
 def assert_holds_none_of(wheel: Path, words: list[str]) -> None:
     with zipfile.ZipFile(wheel) as archive:
         for member in archive.namelist():
@@ -118,8 +125,12 @@ class Twice:
         (tree / "UNIQUE").write_text(str(time.time()))
         self.archive = tree / "third_party/tiny.tar.gz"
         add_dependency(tree, self.archive, Path("/tfbuild/source/third_party/tiny.tar.gz"))
+        self.commit = commit_all(tree)
+        packed = folder / "source.tar.gz"
+        archive = ["git", "-C", str(tree), "archive", "--prefix=top/", "-o", str(packed), "HEAD"]
+        subprocess.run(archive, check=True)
         where = ("--engine", "docker", "--base-image", base)
-        words = (*where, "--bazel", "apt", "--source", str(tree))
+        words = (*where, "--bazel", "apt", "--source", str(packed))
         self.first, self.record = compile_wheel(folder / "a", *words, "--jobs", "1")
         self.volume = f"tfbuild-cache-{self.record['image'].removeprefix('sha256:')[:16]}"
         self.forget()
@@ -145,6 +156,11 @@ def test_two_builds_in_containers_give_the_same_bytes(twice: Twice) -> None:
     assert sha256sum(twice.first) == sha256sum(twice.second) == twice.record["sha256"]
     assert twice.record["built_at"] != twice.again["built_at"]
     assert twice.record["recipe_digest"] == twice.again["recipe_digest"]
+
+
+def test_an_archive_that_git_made_tells_commit_and_time(twice: Twice) -> None:
+    assert twice.record["source"]["commit"] == twice.commit
+    assert file_times(twice.first) == {WHEN}
 
 
 def test_nothing_of_the_machine_is_in_the_wheel(twice: Twice) -> None:
@@ -246,9 +262,7 @@ def test_the_local_engine_gives_the_same_bytes_in_other_places(tmp_path: Path) -
         "commit": commit,
         "sha256": "",
     }
-    with zipfile.ZipFile(first) as archive:
-        # date --utc --date=@1650000000
-        assert {one.date_time for one in archive.infolist()} == {(2022, 4, 15, 5, 20, 0)}
+    assert file_times(first) == {WHEN}
     assert_holds_none_of(first, [str(tmp_path), socket.gethostname()])
 
 

@@ -134,6 +134,27 @@ def test_git_fetches_branches_tags_and_commits(kind: str, tmp_path: Path) -> Non
     assert (tmp_path / "clone/VERSION").read_text() == version
 
 
+def test_a_release_archive_tells_its_commit(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "tensorflow/tools/pip_package").mkdir(parents=True)
+    (tree / "tensorflow/tools/pip_package/BUILD").touch()
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-C", str(tree))
+    packed = tmp_path / "v1.tar.gz"
+    for words in (
+        ("init", "--quiet"),
+        ("add", "--all"),
+        ("commit", "--quiet", "--message", "x"),
+        ("archive", "--prefix=tensorflow-1/", "-o", str(packed), "HEAD"),
+    ):
+        subprocess.run(["git", *identity, *words], check=True)
+    head = ["git", "-C", str(tree), "rev-parse", "HEAD"]
+    commit = subprocess.run(head, check=True, capture_output=True, text=True).stdout
+    (tmp_path / "work").mkdir()
+    local._unpack(packed.rename(tmp_path / "work/source.tar"), tmp_path / "made")
+    assert (tmp_path / "made/.tfbuild-commit").read_text() == commit
+    assert (tmp_path / "made/tensorflow/tools/pip_package/BUILD").is_file()
+
+
 def with_packages(tmp_path: Path, index: str | None = None) -> Recipe:
     """Return a recipe whose build imports packages, for the Python that runs the tests."""
     need(HERE in {"3.11", "3.12"}, "TensorFlow 2.16 does not know this Python")
