@@ -159,11 +159,13 @@ def test_every_option_that_does_not_fit_is_told() -> None:
         assert word in told
 
 
-def test_target_too_new_for_the_compiler_and_python_too_old() -> None:
-    _, refusals = ready.attempt(target="zen5", tensorflow="2.8.4", python="3.12")
+def test_a_compiler_and_a_python_that_the_release_cannot_use() -> None:
+    _, refusals = ready.attempt(
+        target="haswell", tensorflow="2.8.4", python="3.12", compiler="gcc-13"
+    )
     told = "\n".join(refusal.what for refusal in refusals)
     assert "does not support Python 3.12" in told
-    assert "does not know zen5" in told
+    assert "cannot be built with GCC 13" in told
 
 
 def test_an_unknown_release_brings_no_guesses_about_another() -> None:
