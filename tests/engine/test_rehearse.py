@@ -65,7 +65,9 @@ def test_docker(
     assert document["wheel"]["version"] == f"2.15.1+{target}"
     assert document["engine"].startswith("docker ")
     outcomes = {step["name"]: step["outcome"] for step in document["steps"]}
-    assert {outcomes[name] for name in ("instructions", "host tools", "pip install")} == {"passed"}
+    assert {
+        outcomes[name] for name in ("instructions", "host tools", "components", "pip install")
+    } == {"passed"}
 
 
 def test_docker_prefers_wide_vectors(

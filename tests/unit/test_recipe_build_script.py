@@ -108,9 +108,11 @@ def test_the_time_is_that_of_the_newest_file_or_of_the_commit(run: Run, tmp_path
     tree = tmp_path / "source"
     (tree / "tensorflow/tools/pip_package").mkdir(parents=True)
     for name, moment in {
-        "a.py": 1_500_000_000,
-        "b.py": 1_600_000_000,
-        "c.pyc": 1_700_000_000,
+        "tensorflow/a.py": 1_500_000_000,
+        "tensorflow/b.py": 1_600_000_000,
+        "tensorflow/c.pyc": 1_700_000_000,
+        # As Bazel 7 writes it during the build.
+        "MODULE.bazel.lock": 1_700_000_000,
     }.items():
         (tree / name).touch()
         os.utime(tree / name, (moment, moment))

@@ -1,17 +1,21 @@
 """The rehearsal's checks refuse wheels that are not what the target demands."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import need
+from tests.unit.test_sbom import RECORD
 from tests.wheels import make_wheel
-from tfbuild import target
+from tfbuild import provenance, target
 from tfbuild.errors import SaveError, WheelError
+from tfbuild.made import Made
 from tfbuild.progress import Silent
 from tfbuild.rehearse import checks, copy_workspace
 from tfbuild.rehearse.steps import CheckList, Skipped, Stopwatch
+from tfbuild.wheel.label import relabel
 
 KERNELS = """
 void axpy(float a, const float *x, float *y, long n) {
@@ -131,3 +135,24 @@ def test_a_disk_that_fills_up_meanwhile_is_told_in_one_line(
         copy_workspace(tmp_path / "source", "2.21.0")
     assert "No space left" in caught.value.why
     assert len(caught.value.why.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "recipe", "said"),
+    [
+        ((), "ab" * 32, "1 in sboms/tfbuild.cdx.json"),
+        (None, "ab" * 32, "does not tell"),
+        ((), "cd" * 32, "another recipe"),
+    ],
+)
+def test_the_wheel_tells_what_it_was_made_of(
+    names: tuple[str, ...] | None, recipe: str, said: str, tmp_path: Path
+) -> None:
+    inside = provenance.inside(RECORD, Made(repositories=names))
+    made = relabel(make_wheel(tmp_path / "in"), "haswell", tmp_path, inside)
+    built = replace(RECORD, recipe_digest=recipe)
+    try:
+        found = checks.components(made, built)
+    except (Skipped, WheelError) as error:
+        found = str(error)
+    assert said in found

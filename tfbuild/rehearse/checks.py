@@ -6,13 +6,15 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfbuild import process
+from tfbuild import process, provenance, sbom
 from tfbuild.errors import WheelError
 from tfbuild.rehearse import installers
 from tfbuild.rehearse.steps import Skipped
+from tfbuild.wheel import archive as archives
 from tfbuild.wheel import isa
 
 if TYPE_CHECKING:
+    from tfbuild.record import BuiltWheel
     from tfbuild.target import Target
     from tfbuild.wheel.isa import IsaCounts
 
@@ -87,6 +89,26 @@ def host_tools(wheel: Path) -> str:
             do="Such a build dies with an illegal instruction on a machine that lacks it.",
         )
     return "at the baseline: this build runs on any CPU of the architecture"
+
+
+def components(wheel: Path, built: "BuiltWheel") -> str:
+    """Check that the wheel carries its record and the list of what was compiled in.
+
+    Raises:
+        WheelError: it lacks one of them.
+        Skipped: Bazel did not tell what it was made of.
+    """
+    with archives.opened(wheel) as opened:
+        recipe = json.loads(opened.text(provenance.RECORD_NAME))["recipe_digest"]
+        listed = json.loads(opened.text(sbom.PATH))
+    if recipe != built.recipe_digest:
+        raise WheelError(
+            f"{wheel.name} carries the record of another recipe.",
+            why=f"It names {recipe[:12]}; this is {built.recipe_digest[:12]}.",
+        )
+    if listed["compositions"][0]["aggregate"] == sbom.INCOMPLETE:
+        raise Skipped(f"Bazel {built.bazel} does not tell all that the wheel was made of.")
+    return f"recipe {recipe[:12]}, {len(listed['components'])} in {sbom.PATH}"
 
 
 def numbers(place: Path, python: str, why_not: str | None) -> str:

@@ -122,6 +122,8 @@ def rehearse(
         finding.detail = checks.instructions(wheel, recipe.target)
     with todo.step("host tools") as finding:
         finding.detail = checks.host_tools(wheel)
+    with todo.step("components") as finding:
+        finding.detail = checks.components(wheel, built)
     with todo.step("index") as finding:
         receipt = publish.publish([wheel], folder / "index")[0]
         finding.detail = f"{receipt.requirement}, read back: {receipt.sha256[:12]}"

@@ -1,5 +1,5 @@
 """What was compiled into a wheel, as a CycloneDX list that the wheel carries (PEP 770)."""
 
-from tfbuild.sbom.document import PATH, document
+from tfbuild.sbom.document import INCOMPLETE, PATH, document
 
-__all__ = ["PATH", "document"]
+__all__ = ["INCOMPLETE", "PATH", "document"]

@@ -26,7 +26,8 @@ from tfbuild.sbom.repositories import Repository
 
 PATH = "sboms/tfbuild.cdx.json"
 """Its place in .dist-info; PEP 770 has the folder for any number of such files."""
-_INCOMPLETE = "incomplete"
+INCOMPLETE = "incomplete"
+"""What the list says of itself where something is known to be missing."""
 # Bazel knows repositories. That a tree holds copies of other code, only the tree knows.
 _UNKNOWN = "unknown"
 
@@ -63,7 +64,7 @@ def document(record: BuiltWheel, told: Made) -> bytes:
     )
     bom.register_dependency(root, bom.components)
     is_incomplete = told.repositories is None or bool(strange)
-    return _written(bom, _INCOMPLETE if is_incomplete else _UNKNOWN)
+    return _written(bom, INCOMPLETE if is_incomplete else _UNKNOWN)
 
 
 def _written(bom: Bom, aggregate: str) -> bytes:

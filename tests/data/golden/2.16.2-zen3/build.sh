@@ -64,7 +64,8 @@ if [[ -e .git ]]; then
 else
     # Archives that git has made tell their commit; toolchain.sh has noted it.
     if [[ -e .tfbuild-commit ]]; then commit=$(<.tfbuild-commit); fi
-    moment=$(find . -type f ! -name '*.pyc' ! -name .tfbuild-commit -printf '%Ts\n' | sort -n | tail -n 1)
+    # At the top Bazel itself may write (MODULE.bazel.lock).
+    moment=$(find tensorflow -type f ! -name '*.pyc' -printf '%Ts\n' | sort -n | tail -n 1)
 fi
 # Before 1980 there are no wheels: a ZIP archive cannot hold it.
 if ((${moment:-0} < 315532800)); then moment=315532800; fi
