@@ -17,7 +17,7 @@ _ERRORS = re.compile(
     r"|undefined reference to"
     r"|internal compiler error"
     r"|^\w*(?:Error|Exception): "
-    r"|Killed signal|^Killed\b|Server terminated abruptly"
+    r"|Killed signal|^Killed$|Server terminated abruptly"
 )
 # Said by compilers, linkers, Java and Bazel when there is no memory, or the kernel kills for want.
 _MEMORY = re.compile(

@@ -224,7 +224,7 @@ watched=(--build_event_json_file="$events" --build_event_publish_all_actions
     --build_event_json_file_path_conversion=false)
 stored=$TFBUILD_CACHE/disk/ac
 # What a remote cache answers is stored like what was run, so that the count would not tell a run.
-if grep -q -s -e --remote_ "$TFBUILD_SETUP/run.bazelrc"; then stored=; fi
+if grep -E -q -s -e '--remote_(cache|executor)' "$TFBUILD_SETUP/run.bazelrc"; then stored=; fi
 read -r -d '' follow_events <<'PROGRAM' || true
 """Tells in short lines what Bazel's build events say, while Bazel writes them into a file.
 
