@@ -43,8 +43,8 @@ def test_a_steady_build_is_estimated_well() -> None:
     told = estimates(list(build(TOTAL)), TOTAL)
     assert len(told) > 0.9 * TOTAL
     wrong = [abs(left - real) / real for real, left in told if real > 600]
-    assert sum(wrong) / len(wrong) < 0.05
-    assert max(wrong) < 0.25
+    assert sum(wrong) / len(wrong) < 0.03
+    assert max(wrong) < 0.1
 
 
 def test_nothing_is_told_before_it_means_anything() -> None:
