@@ -155,3 +155,19 @@ def test_files_of_the_machine_are_not_named() -> None:
     assert repositories.read(text)["zlib"].urls == (
         "https://storage.googleapis.com/mirror.tensorflow.org/zlib.net/zlib-1.2.13.tar.gz",
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("https://me:hunter2@zlib.net/a.tar.gz", "https://zlib.net/a.tar.gz"),
+        ("https://token@zlib.net/a.tar.gz?sig=hunter2#x", "https://zlib.net/a.tar.gz"),
+        ("git@example.org:team/zlib.git", "ssh://example.org/team/zlib.git"),
+        ("https://zlib.net/a@b/c.tar.gz", "https://zlib.net/a@b/c.tar.gz"),
+    ],
+)
+def test_secrets_in_addresses_are_left_out(given: str, told: str) -> None:
+    text = f'http_archive(\n  name = "zlib",\n  urls = ["{given}"],\n)\n'
+    assert repositories.read(text)["zlib"].urls == (told,)
+    written = sbom.document(RECORD, Made(repositories=("zlib",), external=text))
+    assert b"hunter2" not in written

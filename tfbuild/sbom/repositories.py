@@ -14,6 +14,7 @@ _END = ")"
 _VERSION = re.compile(
     r"[-_/]v?(\d+(?:[._]\d+)+[\w.]*?|\d{6,})(?:\.tar|\.zip|\.tgz|\.txz|\.whl|\.jar|/|$)"
 )
+_SHORT_SSH = re.compile(r"[\w.-]+@([\w.-]+):([^/].*)")
 _PINNED = re.compile(r"\s*([A-Za-z0-9._-]+)==([A-Za-z0-9.!+_-]+)")
 # Repositories whose rule unpacks another one; the name of that is in the rule's own program.
 # LLVM: utils/bazel/configure.bzl of llvm-project (`llvm_configure`).
@@ -28,8 +29,10 @@ class Repository:
     rule: str
     """"http_archive", "git_repository", or a rule of the tree's own."""
     urls: tuple[str, ...] = ()
-    """Of an archive, or of a git repository; copies of the same thing. Without the machine's own
-    files: their paths tell nobody else anything."""
+    """Of an archive, or of a git repository; copies of the same thing.
+
+    Without the machine's own files, and without what may be a secret: users, passwords, queries.
+    """
     sha256: str = ""
     commit: str = ""
     """Commit or tag of a git repository."""
@@ -102,7 +105,7 @@ def _repository(call: ast.Call) -> Repository | None:
     if not name or not isinstance(call.func, ast.Name):
         return None
     pinned = _PINNED.match(_text(values, "requirement"))
-    given = dict.fromkeys(_texts(values, "urls", "url", "remote"))
+    given = dict.fromkeys(_public(url) for url in _texts(values, "urls", "url", "remote"))
     urls = tuple(url for url in given if "://" in url and not url.startswith("file:"))
     commit = _text(values, "commit") or (_text(values, "tag") if "remote" in values else "")
     return Repository(
@@ -116,6 +119,13 @@ def _repository(call: ast.Call) -> Repository | None:
         patches=tuple(_texts(values, "patches", "patch_file")),
         path=_text(values, "path") or _text(values, "java_home"),
     )
+
+
+def _public(url: str) -> str:
+    """Return an address without user, password and query, git's short form in the long one."""
+    short = _SHORT_SSH.fullmatch(url)
+    long = f"ssh://{short[1]}/{short[2]}" if short else url
+    return re.sub(r"^([a-z+]+://)[^/@]*@", r"\1", re.sub(r"[?#].*", "", long))
 
 
 def _version(urls: Iterable[str], folder: str) -> str:
