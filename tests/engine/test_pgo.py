@@ -1,19 +1,31 @@
 """`tfbuild wheel --pgo` with real compilers: the second compile uses what the first counted."""
 
+# ruff: noqa: ARG002 - the engine that is ready has the real one's arguments
+
 import json
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import need
+from tfbuild import recipe, target
+from tfbuild.engine.base import NO_SETUP, OnLine, Setup
+from tfbuild.engine.container import ContainerEngine
+from tfbuild.engine.docker import DockerClient
+from tfbuild.engine.local import LocalEngine
+from tfbuild.errors import BuildError
+from tfbuild.pgo import counts
+from tfbuild.recipe import Options, Recipe
 
 pytestmark = pytest.mark.engine
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+PROFDATA = Path("/usr/lib/llvm-14/bin/llvm-profdata")
+IMAGE = "tfbuild-test/profdata:latest"
 # Of everything the wheel can do, this workspace's check runs one kernel, many times.
 CHECK = """
 def check():
@@ -123,6 +135,68 @@ def _highest(block: str) -> int:
 def _name(block: str) -> str:
     digits = block[: next(place for place, letter in enumerate(block) if not letter.isdigit())]
     return block[len(digits) : len(digits) + int(digits)]
+
+
+class Ready(ContainerEngine):
+    """An engine whose toolchain image is there already."""
+
+    def prepare(self, recipe: Recipe, on_line: OnLine, setup: Setup = NO_SETUP) -> str:
+        image = self.client.image(IMAGE)
+        assert image is not None
+        return image
+
+
+@pytest.fixture
+def image_with_profdata(docker_base: str, tmp_path: Path) -> Iterator[None]:
+    """A toolchain image as Clang's: with llvm-profdata, taken from this machine."""
+    need(PROFDATA.exists(), "no llvm-profdata 14")
+    listed = subprocess.check_output(["ldd", PROFDATA], text=True)
+    files = [str(PROFDATA), *(word for word in listed.split() if word.startswith("/"))]
+    folder = tmp_path / "image"
+    folder.mkdir()
+    subprocess.run(["tar", "-chPf", folder / "files.tar", *files], check=True)
+    (folder / "Dockerfile").write_text(f"FROM {docker_base}\nADD files.tar /\n")
+    subprocess.run(["docker", "build", "-q", "-t", IMAGE, folder], check=True, capture_output=True)
+    yield
+    subprocess.run(["docker", "rmi", IMAGE], check=True, capture_output=True)
+
+
+@pytest.mark.usefixtures("image_with_profdata")
+def test_counts_are_merged_in_the_toolchain_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes' counts of a program that calls one function five and seven times."""
+    source, program = tmp_path / "x.c", tmp_path / "x"
+    source.write_text(
+        "__attribute__((noinline)) int f(int i) { return i * i; }\n"
+        "int main(int n, char **a) { int s = 0; for (int i = 0; i < a[1][0] - '0'; i++) s += f(i);"
+        " return s < 0; }\n"
+    )
+    subprocess.run(["clang-14", "-fprofile-generate", source, "-o", program], check=True)
+    counted = tmp_path / "counted"
+    for times in ("5", "7"):
+        env = {"LLVM_PROFILE_FILE": f"{counted}/counts-{times}.profraw"}
+        subprocess.run([program, times], env=env, check=True)
+    made = recipe.make(
+        "2.16.2",
+        "3.11",
+        target.find("haswell"),
+        options=Options(compiler="clang-14", instrument=True),
+    )
+    monkeypatch.setattr(counts, "local_tool", lambda _: None)
+    place = counts.merge(made, Ready(client=DockerClient()), counted, tmp_path / "p.profdata")
+    words = [str(PROFDATA), "show", "--all-functions", "--counts", str(place)]
+    shown = subprocess.check_output(words, text=True)
+    assert max(_highest(f"Block counts{part}") for part in shown.split("Block counts")[1:]) == 12
+
+
+def test_no_counts_are_no_profile(tmp_path: Path) -> None:
+    for compiler in ("gcc-12", "clang-14"):
+        made = recipe.make(
+            "2.12.1", "3.11", target.find("haswell"), options=Options(compiler=compiler)
+        )
+        with pytest.raises(BuildError, match="left no counts"):
+            counts.merge(made, LocalEngine(), tmp_path, tmp_path / "profile")
 
 
 def test_a_cpu_that_cannot_be_trained_on(tfbuild: Run, workspace: Path) -> None:

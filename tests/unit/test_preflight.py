@@ -396,12 +396,34 @@ def serve() -> Iterator[Callable[..., Server]]:
         (404, False, True),
         (401, False, True),
         (503, False, False),
+        (405, True, True),
+        (501, True, True),
         (407, False, False),
     ],
 )
 def test_statuses(status: int, is_file: bool, usable: bool, serve: Callable[..., Server]) -> None:
     address = f"http://{serve(status).address}/x"
     assert (network.ask(address, {}, is_file=is_file).trouble == "") is usable
+
+
+@pytest.mark.parametrize(("status", "state"), [(503, "warning"), (404, "failure"), (200, "ok")])
+def test_an_error_of_the_server_may_be_gone_later(
+    status: int,
+    state: str,
+    serve: Callable[..., Server],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # for what the source may name
+    tree = Sources(source=f"http://{serve(status).address}/tree.tar.gz", bazel="system")
+    what = recipe.make(
+        "2.15.1", "3.11", target.find("haswell"), tree, Options(compiler="system", jobs=1)
+    )
+    local = replace(FACTS, name="local")
+    question = Question(engine="local", output_dir=tmp_path, recipe=what)
+    report = preflight.check(question, choose=lambda _: Silent(local))
+    [finding] = [each for each in about(report, "network") if "TensorFlow source" in each.what]
+    assert finding.state == state
 
 
 def test_a_closed_port_and_a_name_that_is_not_known() -> None:

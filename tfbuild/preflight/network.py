@@ -23,8 +23,9 @@ SECONDS = 4.0
 _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 _SKEW = timedelta(hours=1)
 _PROXY_WANTS_PASSWORD = 407
-_ERROR = 400
+_NOT_THERE = frozenset({401, 403, 404, 410, 451})
 _SERVER_ERROR = 500
+_NO_HEAD = 501
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,8 @@ class Answer:
     """Why nothing came back, or why it cannot be used."""
     is_untrusted: bool = False
     """Something answers, but this machine does not trust its certificate."""
+    is_passing: bool = False
+    """It is an error that may be gone in a minute."""
     date: datetime | None = None
     """The server's clock."""
 
@@ -121,6 +124,7 @@ def ask(
         session.close()
     return Answer(
         trouble=_status(response.status_code, is_file=is_file),
+        is_passing=response.status_code >= _SERVER_ERROR,
         date=_date(response.headers.get("Date")),
     )
 
@@ -175,7 +179,9 @@ def _finding(place: Place, answer: Answer) -> Finding:
     what = f"{place.what}: {host} cannot be reached."
     if answer.is_untrusted:
         what = f"{place.what}: {host} has a certificate that this machine does not trust."
-    if place.is_certain and not answer.is_untrusted:
+    if answer.is_passing:
+        what = f"{place.what}: {host} does not serve."
+    if place.is_certain and not answer.is_untrusted and not answer.is_passing:
         error = EngineError(what, why=f"{place.url}: {answer.trouble}", do=place.do)
         return failure("network", error)
     return warning("network", what, why=f"{place.url}: {answer.trouble}", do=place.do)
@@ -185,9 +191,9 @@ def _status(code: int, *, is_file: bool) -> str:
     """Return what is wrong with a status, "" for one that shows a server at work."""
     if code == _PROXY_WANTS_PASSWORD:
         return "the proxy wants a name and a password (407)."
-    if is_file and code >= _ERROR:
+    if is_file and code in _NOT_THERE:
         return f"it is not to be had there ({code})."
-    if code >= _SERVER_ERROR:
+    if code >= _SERVER_ERROR and code != _NO_HEAD:
         return f"it answers with an error of its own ({code})."
     return ""
 
