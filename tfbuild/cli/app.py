@@ -19,7 +19,7 @@ _NOT_OURS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
 # The order is the order of the work, and of `tfbuild --help`.
 COMMANDS = (
-    *("detect", "targets", "doctor", "render", "rehearse", "fetch", "wheel"),
+    *("detect", "targets", "doctor", "render", "rehearse", "fetch", "wheel", "matrix"),
     *("inspect", "bench", "compare", "publish", "cache"),
 )
 
