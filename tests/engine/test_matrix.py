@@ -19,7 +19,9 @@ TARGETS = ("nehalem", "haswell", "sandybridge")
 # A compiler that cannot do one of the targets; to ask it for its version does no harm.
 COMPILER = """\
 #!/bin/sh
-for word; do case $word in -march=haswell) echo "cc: error: no haswell here" >&2; exit 1;; esac; done
+for word; do
+    case $word in -march=haswell) echo "cc: error: no haswell here" >&2; exit 1;; esac
+done
 exec /usr/bin/gcc "$@"
 """
 
