@@ -25,6 +25,8 @@ class Release:
     bazel: str
     pythons: tuple[str, ...]
     compiler: str
+    aarch64_compiler: str
+    """In place of `compiler` on 64-bit Arm."""
     tested: str
     glibc: str
     hermetic_python: tuple[str, ...]
@@ -49,6 +51,10 @@ class Release:
     def hermetic_compiler(self) -> bool:
         """Whether Bazel downloads the compiler itself."""
         return self.compiler.startswith("llvm-")
+
+    def compiler_on(self, architecture: str) -> str:
+        """Return the compiler that a recipe takes on "x86_64" or "aarch64"."""
+        return self.aarch64_compiler if architecture == "aarch64" else self.compiler
 
     @property
     def default_python(self) -> str:
@@ -142,9 +148,10 @@ def find(version: str) -> Release:
     )
 
 
-def bazel_sha256() -> Mapping[str, str]:
-    """Return Bazel release -> SHA-256 of its Linux x86-64 program, where it is known."""
-    return cast("Mapping[str, str]", _data()["bazel_sha256"])
+def bazel_sha256(architecture: str = "x86_64") -> Mapping[str, str]:
+    """Return Bazel release -> SHA-256 of its Linux program, where it is known."""
+    suffix = "_arm64" if architecture == "aarch64" else ""
+    return cast("Mapping[str, str]", _data()[f"bazel_sha256{suffix}"])
 
 
 @cache
@@ -260,6 +267,7 @@ def _release(version: str, facts: Mapping[str, Any]) -> Release:
         bazel=facts["bazel"],
         pythons=tuple(facts["pythons"]),
         compiler=facts["compiler"],
+        aarch64_compiler=facts.get("aarch64_compiler", facts["compiler"]),
         tested=facts["tested"],
         glibc=facts["glibc"],
         hermetic_python=tuple(facts["hermetic_python"]),

@@ -80,7 +80,7 @@ def test_options_come_from_the_environment_and_from_settings(
         (["--target", "haswell", "--vector-width", "512"], "512"),
         (["--target", "haswell", "--compiler", "icc"], "release, system"),
         (["--target", "haswell", "--jobs", "0"], "--jobs"),
-        (["--target", "zen5"], "does not know zen5"),
+        (["--target", "haswell", "--compiler", "gcc-11"], "cannot be built with GCC 11"),
         (["--target", "haswell", "--base-image", "a b"], "not the name of an image"),
         (["--target", "haswell", "--bazel", "latest"], "neither a release"),
         (["--target", "haswell", "--source", "nowhere"], "neither a folder"),

@@ -383,6 +383,11 @@ def contexts(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ):
             context = recipe.make(one.version, one.default_python, SKYLAKE, sources, options)
             context.write(top / f"{one.version}-{name}")
+        # Where build.sh has most to find out, and where nothing is x86.
+        asks = recipe.make(one.version, one.default_python, target.find("zen4"), None, system)
+        asks.write(top / f"{one.version}-asks")
+        arm = recipe.make(one.version, one.default_python, target.find("neoverse-v2"))
+        arm.write(top / f"{one.version}-arm")
     return top
 
 
@@ -399,8 +404,37 @@ def test_hadolint_finds_nothing(contexts: Path) -> None:
 def test_shellcheck_finds_nothing(contexts: Path) -> None:
     need((BIN / "shellcheck").exists(), "shellcheck is not installed")
     scripts = sorted(contexts.glob("*/*.sh"))
-    assert len(scripts) == 2 * 3 * len(SERIES)
+    assert len(scripts) == 2 * 5 * len(SERIES)
     subprocess.run([BIN / "shellcheck", *scripts], check=True)
+
+
+@pytest.mark.parametrize("one", RELEASES, ids=IDS)
+@pytest.mark.parametrize("name", ["neoverse-n1", "neoverse-v1", "neoverse-v2"])
+def test_an_arm_recipe_has_nothing_of_x86(one: release.Release, name: str) -> None:
+    made_ = made(one.version, target.find(name))
+    words, all_files = bazelrc(made_), text(made_)
+    # GCC 11 knows the newest one's predecessor, which has the same instruction sets.
+    known_as = "neoverse-n2" if made_.compiler == "gcc-11" and name == "neoverse-v2" else name
+    assert f"--copt=-mcpu={known_as}" in words
+    assert [word for word in words if word.startswith("--host_copt=-m")] == [
+        "--host_copt=-march=armv8-a"
+    ]
+    assert not re.search(r"avx|xnn_enable|x86-64|mprefer", "\n".join(words))
+    assert "[[ $(uname -m) == aarch64 ]]" in made_.files["build.sh"].decode()
+    assert "without_kernels" not in all_files
+    # Bazel's own compiler came to Arm later.
+    assert made_.compiler == ("clang-18" if one.hermetic_compiler else one.compiler)
+    assert ("--repo_env=USE_HERMETIC_CC_TOOLCHAIN=0" in words) == one.hermetic_compiler
+    assert "--platform linux/arm64" in made_.files["README.md"].decode()
+
+
+def test_bazel_for_arm_is_checked_too() -> None:
+    arm = target.find("neoverse-v1")
+    newest = made("2.21", arm).files["toolchain.sh"].decode()
+    # jax-ml/jax, build/build.py.
+    assert "check /tfbuild/bin/bazel d7aedc8565ed47b6231badb80b09f034e389c5f2b1c2ac2c5540" in newest
+    oldest = made("2.8", arm).files["toolchain.sh"].decode()
+    assert 'fetch "$address.sha256"' in oldest
 
 
 def test_no_builder_needs_buildkit() -> None:

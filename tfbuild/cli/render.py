@@ -103,6 +103,7 @@ def _print(recipe: "Recipe", output: Path) -> None:
     from rich.text import Text
 
     from tfbuild.cli import console
+    from tfbuild.recipe import platforms
 
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
@@ -114,4 +115,6 @@ def _print(recipe: "Recipe", output: Path) -> None:
         console.say(f"warning: {problem}")
     for notice in recipe.notices:
         console.say(f"note: {notice}")
-    console.say(f"Next: docker build --output wheels {shlex.quote(str(output))}")
+    platform = platforms.of(recipe.target)
+    folder = shlex.quote(str(output))
+    console.say(f"Next: docker build --output wheels --platform {platform} {folder}")

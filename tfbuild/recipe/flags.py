@@ -37,7 +37,8 @@ def decide(what: Release, name: str, target: Target) -> Decision:
     compiler = compilers.named(name)
     bad = release.known_bad(what, target.requires)
     here = tuple(pair for pair in bad if _is(pair, compiler))
-    _refuse(here, what, compiler)
+    usual = what.compiler_on(target.architecture)
+    _refuse(here, what, compiler, usual)
     found = compilers.choices(target, compiler)
     if not found:
         raise _knows_nothing(what, compiler, target)
@@ -69,13 +70,13 @@ def _is(pair: KnownBad, compiler: Compiler) -> bool:
     return pair.since <= compiler.major <= pair.until
 
 
-def _refuse(pairs: tuple[KnownBad, ...], what: Release, compiler: Compiler) -> None:
+def _refuse(pairs: tuple[KnownBad, ...], what: Release, compiler: Compiler, usual: str) -> None:
     for pair in pairs:
         if not pair.without:
             raise UsageError(
                 f"TensorFlow {what.version} cannot be built with {compiler}.",
                 why=f"{pair.why} ({release.source(pair.source)}).",
-                do=f"Leave --compiler out: this release is built with {what.compiler}.",
+                do=f"Leave --compiler out: this release is built with {usual}.",
             )
 
 
@@ -85,7 +86,7 @@ def _knows_nothing(what: Release, compiler: Compiler, target: Target) -> UsageEr
         f"{compiler} does not know {target.name}, nor anything near it.",
         why=f"{target.march} came with {compilers.FAMILIES[compiler.family]} {first}.",
         do=f"Choose an older target of the same family, or another --compiler; {what.version} is "
-        f"built with {what.compiler}.",
+        f"built with {what.compiler_on(target.architecture)}.",
     )
 
 

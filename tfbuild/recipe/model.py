@@ -122,12 +122,12 @@ def make(
     what = _release(tensorflow, python)
     width = options.vector_width
     aimed = target if width is None else target.with_vector_width(width)
-    compiler = _compiler(what, options.compiler)
+    compiler = _compiler(what, options.compiler, target.architecture)
     chosen = decide(what, compiler, aimed)
     words = asked.words(options, what, compiler, aimed, own_tree=given.source is not None)
     aimed = replace(aimed, label=aimed.label + words.suffix, flags=(*chosen.flags, *words.flags))
     tree = sources.tree(given.source, default=_official(what), tag=what.tag)
-    bazel = _bazel(given, what)
+    bazel = _bazel(given, what, target.architecture)
     archives = _archives(tree, bazel, options.profile)
     facts = render.Facts(
         release=what,
@@ -176,9 +176,9 @@ def _release(tensorflow: str, python: str) -> Release:
     return what
 
 
-def _compiler(what: Release, wanted: str) -> str:
+def _compiler(what: Release, wanted: str, architecture: str) -> str:
     if wanted == "release":
-        return what.compiler
+        return what.compiler_on(architecture)
     if wanted != "system" and not _COMPILER.fullmatch(wanted):
         raise UsageError(
             f"--compiler: {wanted!r} is not known.",
@@ -191,9 +191,10 @@ def _official(what: Release) -> Tree:
     return Tree(kind="archive", url=what.archive, ref=what.tag, sha256=what.source_sha256)
 
 
-def _bazel(given: Sources, what: Release) -> Bazel:
+def _bazel(given: Sources, what: Release, architecture: str) -> Bazel:
     mirror = sources.url(given.bazel_mirror or sources.BAZEL_RELEASES, "--bazel-mirror")
-    return sources.bazel(given.bazel or what.bazel, mirror=mirror, known=release.bazel_sha256())
+    known = release.bazel_sha256(architecture)
+    return sources.bazel(given.bazel or what.bazel, mirror=mirror, known=known)
 
 
 def _archives(tree: Tree, bazel: Bazel, profile: Path | None) -> dict[str, Path]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfbuild import artifact, compilers, release, resources
 from tfbuild.errors import UsageError
+from tfbuild.recipe import platforms
 from tfbuild.recipe.flags import Decision, told
 from tfbuild.recipe.options import Words
 from tfbuild.recipe.sources import Bazel, Tree
@@ -151,6 +152,7 @@ def _values(facts: Facts) -> dict[str, Any]:
         "family": family,
         "compiler_version": version,
         "packages": facts.release.python_packages[facts.python],
+        "platform": platforms.of(facts.target),
         "host_march": "x86-64" if facts.target.architecture == "x86_64" else "armv8-a",
         "local_compiler": local,
         "bazel_flags": [flag for flag in release.bazel_flags() if given[flag.when]],

@@ -128,7 +128,7 @@ def bazel(text: str, *, mirror: str, known: Mapping[str, str]) -> Bazel:
     Args:
         text: what the user wrote, or the release's version.
         mirror: folder URL of Bazel's releases.
-        known: release version -> SHA-256 of its Linux x86-64 program.
+        known: release version -> SHA-256 of its program for the target's architecture.
     """
     _refuse_credentials(text, "--bazel")
     if text == "system":

@@ -156,7 +156,9 @@ note() { # sentence
 # What `tfbuild fetch` has put into one folder, and what it takes from here.
 # Repositories link to each other and to the source by whole paths. In the archive these are the
 # container's, whatever they are here.
+# shellcheck disable=SC2034 # links() gets it by name
 linked_here=("$TFBUILD_OUTPUT_BASE" "$TFBUILD_SOURCE")
+# shellcheck disable=SC2034 # links() gets it by name
 linked_there=(/tfbuild/output_base /tfbuild/source)
 
 links() { # names of two lists: tar options that lead links from one to the other, into $renamed
