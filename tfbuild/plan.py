@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -76,6 +77,7 @@ def plan(
     remote: "Remote | None" = None,
     *,
     is_offline: bool = False,
+    mirrors: Mapping[str, str] | None = None,
 ) -> Plan:
     """Return what the build of a recipe would do. Contacts nothing.
 
@@ -85,6 +87,7 @@ def plan(
         engine: the word of `--engine`.
         remote: servers that share results or do the work.
         is_offline: everything comes from a fetched folder.
+        mirrors: host -> address that takes its place.
     """
     from tfbuild.engine.container import CACHES, image_tag
 
@@ -103,7 +106,9 @@ def plan(
         recipe_digest=recipe.digest,
         image="" if is_local else image_tag(recipe),
         volumes=() if is_local else CACHES,
-        outside=() if is_offline else outside(recipe, is_local=is_local, remote=remote),
+        outside=()
+        if is_offline
+        else outside(recipe, is_local=is_local, remote=remote, mirrors=mirrors),
         output=f"{output_dir.rstrip('/')}/{file}",
         estimate=_estimate(),
         problems=recipe.known_problems,
@@ -117,6 +122,7 @@ def outside(
     is_local: bool = False,
     is_bundled: bool = False,
     remote: "Remote | None" = None,
+    mirrors: Mapping[str, str] | None = None,
 ) -> tuple[Outside, ...]:
     """Return every place that the build would take something from, in the order of the work.
 
@@ -125,6 +131,7 @@ def outside(
         is_local: without a container.
         is_bundled: with the rehearsal's workspace as source, which names no place by itself.
         remote: servers that share results or do the work; it is also given something.
+        mirrors: host -> address that takes its place.
     """
     facts: dict[str, Any] = json.loads(recipe.files["recipe.json"])
     source, bazel = facts["source"], facts["bazel"]
@@ -146,9 +153,23 @@ def outside(
         ]
     if not is_bundled:
         found.append(("what that source names", _bazel_fetches(facts)))
+    found = [(what, _led(what, where, mirrors or {})) for what, where in found]
     if remote is not None:
         found += remote.describe().items()
     return tuple(Outside(what=what, where=where) for what, where in found if where)
+
+
+def _led(what: str, where: str, mirrors: Mapping[str, str]) -> str:
+    """Return a place, or several with commas between, as mirrors have it."""
+    from tfbuild.mirrors import image, rewrite
+
+    if not mirrors:
+        return where
+    if what == "base image":
+        return image(where, mirrors)
+    words = [(word, rewrite(f"https://{word}", mirrors)) for word in where.split(", ")]
+    hosts = [word if led == f"https://{word}" else led for word, led in words]
+    return rewrite(where, mirrors) if "://" in where else ", ".join(hosts)
 
 
 def _packages(facts: dict[str, Any]) -> str:

@@ -52,6 +52,7 @@ def fetch(  # noqa: PLR0917 - a command has as many parameters as it has options
     apt_mirror: options.AptMirror_ = None,
     llvm_mirror: options.LlvmMirror_ = None,
     ca_certificate: setup_options.CaCertificate_ = None,
+    mirror: setup_options.Mirror_ = None,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Collect everything that a build needs in one folder, for machines without a network.
@@ -68,7 +69,7 @@ def fetch(  # noqa: PLR0917 - a command has as many parameters as it has options
     from tfbuild.offline.fetch import log_path
 
     check_name(engine)
-    setup = setup_options.make(engine=engine, ca_certificate=ca_certificate)
+    setup = setup_options.make(engine=engine, ca_certificate=ca_certificate, mirror=mirror)
     recipe = options.make(
         target=target,
         tensorflow=tensorflow,
@@ -92,7 +93,7 @@ def fetch(  # noqa: PLR0917 - a command has as many parameters as it has options
         llvm_mirror=llvm_mirror,
     )
     chosen = choose(engine)
-    name_downloads(recipe, is_local=chosen.name == "local")
+    name_downloads(recipe, is_local=chosen.name == "local", setup=setup)
     console.say(f"Log: {log_path(recipe)}")
     kept = {
         name: str(context.params[name])
@@ -100,7 +101,9 @@ def fetch(  # noqa: PLR0917 - a command has as many parameters as it has options
         if context.params.get(name) is not None
     }
     with console.progress() as progress:
-        fetched = offline.fetch(recipe, chosen, output, progress, options=kept, setup=setup)
+        fetched = offline.fetch(
+            recipe, chosen, output, progress, options=kept, setup=setup, mirrors=tuple(mirror or ())
+        )
     _show(fetched, output, json_=json_)
 
 

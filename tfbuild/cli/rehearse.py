@@ -52,6 +52,7 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
     apt_mirror: options.AptMirror_ = None,
     llvm_mirror: options.LlvmMirror_ = None,
     ca_certificate: setup_options.CaCertificate_ = None,
+    mirror: setup_options.Mirror_ = None,
     remote_cache: servers.RemoteCache_ = None,
     remote_executor: servers.RemoteExecutor_ = None,
     remote_instance: servers.RemoteInstance_ = None,
@@ -114,7 +115,7 @@ def rehearse(  # noqa: PLR0917 - a command has as many parameters as it has opti
         "apt_mirror": apt_mirror,
         "llvm_mirror": llvm_mirror,
     }
-    setup = setup_options.make(engine=engine, ca_certificate=ca_certificate)
+    setup = setup_options.make(engine=engine, ca_certificate=ca_certificate, mirror=mirror)
     release = options.make(**given)
     chosen = choose(engine)
     with _folder(keep) as folder:

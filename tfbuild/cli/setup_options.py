@@ -23,22 +23,41 @@ CaCertificate_ = Annotated[
         rich_help_panel=_WORLD,
     ),
 ]
+Mirror_ = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mirror",
+        envvar="TFBUILD_MIRROR",
+        metavar="HOST=URL",
+        help="Take what is on that host from there, whoever asks for it: the toolchain's steps or "
+        "Bazel; * is every other host, whose name becomes a folder. May be repeated.",
+        rich_help_panel=_WORLD,
+    ),
+]
 
 
-def make(*, engine: str, ca_certificate: list[Path] | None = None) -> "Setup":
+def make(
+    *,
+    engine: str,
+    ca_certificate: list[Path] | None = None,
+    mirror: list[str] | None = None,
+) -> "Setup":
     """Return the setup that these options and this process's environment describe.
 
     Args:
         engine: the word of `--engine`; all but "local" compile in containers.
         ca_certificate: PEM files.
+        mirror: HOST=URL words.
 
     Raises:
-        UsageError: a file is no certificate.
+        UsageError: a file is no certificate, or a word is no mirror.
     """
+    from tfbuild import mirrors
     from tfbuild.engine import Setup, certificates, joined
 
     proxies = Setup(environment=_proxies(is_local=engine == "local"))
-    return joined(proxies, certificates.setup(ca_certificate or ()))
+    led = mirrors.setup(mirrors.parse(mirror or ()))
+    return joined(proxies, certificates.setup(ca_certificate or ()), led)
 
 
 def _proxies(*, is_local: bool) -> dict[str, str]:

@@ -73,6 +73,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
     llvm_mirror: options.LlvmMirror_ = None,
     offline: offline_options.Offline_ = None,
     ca_certificate: setup_options.CaCertificate_ = None,
+    mirror: setup_options.Mirror_ = None,
     remote_cache: servers.RemoteCache_ = None,
     remote_executor: servers.RemoteExecutor_ = None,
     remote_instance: servers.RemoteInstance_ = None,
@@ -97,12 +98,12 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
 
     Example: tfbuild wheel --target skylake --tensorflow 2.21.0 --dry-run
     """
-    from tfbuild import plan, preflight
+    from tfbuild import mirrors, plan, preflight
     from tfbuild.engine import choose, joined
     from tfbuild.engine.choose import check_name
 
     check_name(engine)
-    setup = setup_options.make(engine=engine, ca_certificate=ca_certificate)
+    setup = setup_options.make(engine=engine, ca_certificate=ca_certificate, mirror=mirror)
     remote = servers.remote(
         cache=remote_cache,
         executor=remote_executor,
@@ -173,7 +174,14 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
     if engine != "local":
         made_by.tell_pin(recipe)
     servers.join(setup, remote, recipe, in_container=engine != "local")
-    planned = plan.plan(recipe, str(output_dir), engine, remote, is_offline=copy is not None)
+    planned = plan.plan(
+        recipe,
+        str(output_dir),
+        engine,
+        remote,
+        is_offline=copy is not None,
+        mirrors=mirrors.of(setup.environment),
+    )
     _show_plan(planned, engine, json_=json_)
 
 
@@ -200,11 +208,15 @@ def name_downloads(
     is_local: bool,
     is_bundled: bool = False,
     remote: "Remote | None" = None,
+    setup: "Setup | None" = None,
 ) -> None:
     """Name every outside place before anything is fetched from it."""
-    from tfbuild import plan
+    from tfbuild import mirrors, plan
 
-    places = plan.outside(recipe, is_local=is_local, is_bundled=is_bundled, remote=remote)
+    led = mirrors.of(setup.environment) if setup is not None else {}
+    places = plan.outside(
+        recipe, is_local=is_local, is_bundled=is_bundled, remote=remote, mirrors=led
+    )
     console.say(
         "Takes from outside, as far as it is not there yet:" if places else "Downloads nothing."
     )
@@ -232,7 +244,7 @@ def _build(
     is_local = engine.name == "local"
     setup = servers.join(setup, remote, recipe, in_container=not is_local)
     if copy is None:
-        name_downloads(recipe, is_local=is_local, remote=remote)
+        name_downloads(recipe, is_local=is_local, remote=remote, setup=setup)
     else:
         console.say(f"Downloads nothing: takes everything from {copy.folder}")
         setup = offline_options.join(setup, copy, recipe, engine)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfbuild import signals
-from tfbuild.engine import proxies, transfer, trouble
+from tfbuild import mirrors, signals
+from tfbuild.engine import proxies, steps, transfer, trouble
 from tfbuild.engine.base import NO_SETUP, SETUP_FOLDER, Exit, Facts, OnLine, Setup, joined
 from tfbuild.engine.client import (
     LABEL_BASE,
@@ -62,7 +62,8 @@ class ContainerEngine:
             return there
         if not setup.network:
             return transfer.load_image(self.client, setup, tag, on_line)
-        base = self._base(recipe, on_line)
+        base_image = self._base_image(recipe, setup, on_line)
+        base = base_image.partition("@")[2] or self.client.digest(base_image)
         lines: deque[str] = deque(maxlen=2000)
 
         def keep(line: str) -> None:
@@ -73,6 +74,7 @@ class ContainerEngine:
         with tempfile.TemporaryDirectory(prefix="tfbuild-") as name:
             context = Path(name) / "context"
             recipe.write(context)
+            steps.start_from(context / "Dockerfile", recipe.base_image, base_image)
             if full.files or not full.environment.keys() <= proxies.RECORDED_NOWHERE:
                 way = Steps(client=self.client, recipe=recipe, base=base, setup=full, on_line=keep)
                 built = way.build(context, tag)
@@ -159,10 +161,13 @@ class ContainerEngine:
         """
         return joined(setup, Setup(environment=self.client.proxies()))
 
-    def _base(self, recipe: "Recipe", on_line: OnLine) -> str:
-        """Return the base image's digest, which the toolchain image will carry as a label."""
-        self._pull(recipe.base_image, on_line)
-        return recipe.base_image.partition("@")[2] or self.client.digest(recipe.base_image)
+    def _base_image(self, recipe: "Recipe", setup: Setup, on_line: OnLine) -> str:
+        """Return the name under which the base image is there, fetched if need be."""
+        if self.client.image(recipe.base_image) is not None:
+            return recipe.base_image
+        name = mirrors.image(recipe.base_image, mirrors.of(setup.environment))
+        self._pull(name, on_line)
+        return name
 
     def _pull(self, image: str, on_line: OnLine) -> None:
         """Fetch an image that is not there."""

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfbuild import artifact, process, settings
+from tfbuild import artifact, mirrors, process, settings
 from tfbuild.engine import certificates, tools
 from tfbuild.engine.alone import alone
 from tfbuild.engine.base import EXTERNAL, NO_SETUP, SOURCE, Exit, Facts, OnLine, Setup
@@ -175,6 +175,7 @@ class LocalEngine:
         self, recipe: "Recipe", into: Path, on_line: OnLine, environment: dict[str, str]
     ) -> None:
         tree = tools.decided(recipe, "source")
+        tree["url"] = mirrors.rewrite(tree["url"], mirrors.of(environment))
         with tempfile.TemporaryDirectory(dir=into.parent, prefix=".part-") as name:
             try:
                 if tree["kind"] == "git":

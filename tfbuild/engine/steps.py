@@ -51,7 +51,7 @@ class Steps:
             EngineError: the engine failed, not a step.
         """
         self._clear()
-        files, names = split(self.recipe.files["Dockerfile"].decode())
+        files, names = split((context / "Dockerfile").read_text(encoding="utf-8"))
         (context / "Dockerfile").write_text(files, encoding="utf-8")
         image = self._files(context, f"{tag}-files")
         for name in names:
@@ -108,6 +108,14 @@ class Steps:
             if not occupied(labels.get(LABEL_OWNER, ""), is_running=is_running):
                 with suppress(EngineError):
                     self.client.remove(container)
+
+
+def start_from(dockerfile: Path, image: str, name: str) -> None:
+    """Let a Dockerfile start from its base image under another name, that of a mirror."""
+    if name != image:
+        text = dockerfile.read_text(encoding="utf-8")
+        changed = text.replace(f"FROM {image} AS toolchain\n", f"FROM {name} AS toolchain\n")
+        dockerfile.write_text(changed, encoding="utf-8")
 
 
 def split(dockerfile: str) -> tuple[str, list[str]]:

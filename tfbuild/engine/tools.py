@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tfbuild import process, pythons
+from tfbuild import mirrors, process, pythons
 from tfbuild.engine.base import OnLine
 from tfbuild.errors import EngineError, TfbuildError, UsageError
 
@@ -190,7 +190,8 @@ def make_python(
     """
     environment = {key: text for key, text in inherited.items() if key != "VIRTUAL_ENV"}
     if recipe.sources.pip_index:
-        environment["UV_DEFAULT_INDEX"] = recipe.sources.pip_index
+        index = mirrors.rewrite(recipe.sources.pip_index, mirrors.of(inherited))
+        environment["UV_DEFAULT_INDEX"] = index
     uv = (sys.executable, "-m", "uv", "--no-config")
     base = str(interpreter(recipe.python))
     make = ("venv", "--quiet", "--no-project", "--python", base, str(place))

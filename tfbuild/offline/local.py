@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tfbuild import artifact, process, settings
+from tfbuild import artifact, mirrors, process, settings
 from tfbuild.engine import certificates, tools
 from tfbuild.engine.base import BAZEL, OnLine, Setup
 from tfbuild.engine.local import LocalEngine
@@ -49,6 +49,7 @@ def bazel(recipe: "Recipe", setup: Setup, on_line: OnLine, place: Path) -> None:
     """
     chosen = tools.decided(recipe, "bazel")
     address = chosen["url"] + _SUFFIX[recipe.target.architecture]
+    address = mirrors.rewrite(address, mirrors.of(setup.environment))
     known = chosen["sha256"] if recipe.target.architecture == "x86_64" else ""
     beside = place.with_name("bazel.sha256")
     with _environment(setup) as environment:
@@ -75,8 +76,8 @@ def wheels(recipe: "Recipe", setup: Setup, on_line: OnLine, folder: Path) -> Non
     with _environment(setup) as inherited, TemporaryDirectory(prefix="tfbuild-") as name:
         environment = {key: text for key, text in inherited.items() if key != "VIRTUAL_ENV"}
         if recipe.sources.pip_index:
-            environment["UV_DEFAULT_INDEX"] = recipe.sources.pip_index
-            environment["PIP_INDEX_URL"] = recipe.sources.pip_index
+            index = mirrors.rewrite(recipe.sources.pip_index, mirrors.of(setup.environment))
+            environment |= {"UV_DEFAULT_INDEX": index, "PIP_INDEX_URL": index}
         base = str(tools.interpreter(recipe.python))
         uv = (sys.executable, "-m", "uv", "--no-config", "venv", "--quiet", "--no-project")
         pip = (f"{name}/python/bin/python", "-m", "pip", "--disable-pip-version-check", "wheel")

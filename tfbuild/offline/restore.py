@@ -5,8 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfbuild import mirrors
 from tfbuild.engine import tools
-from tfbuild.engine.base import BAZEL, EXTERNAL, IMAGES, REPOSITORY, SOURCE, WHEELS, Engine, Setup
+from tfbuild.engine.base import (
+    BAZEL,
+    EXTERNAL,
+    IMAGES,
+    REPOSITORY,
+    SOURCE,
+    WHEELS,
+    Engine,
+    Setup,
+    joined,
+)
 from tfbuild.engine.container import ContainerEngine, image_tag
 from tfbuild.errors import UsageError
 from tfbuild.offline import local, manifest
@@ -88,12 +99,15 @@ class Copy:
         taken = self._taken(recipe, engine)
         self._verify(taken, progress)
         places = self._places(taken)
+        # Repositories may depend on the variables that mirrors bring.
+        led = mirrors.setup(mirrors.parse(held.mirrors))
         if kind == "container":
-            return Setup(network=False, fetched=places)
+            return joined(led, Setup(network=False, fetched=places))
         environment = {"PATH": held.path, "UV_OFFLINE": "1"}
         if WHEELS in places:
             environment["UV_FIND_LINKS"] = str(places[WHEELS])
-        return Setup(network=False, fetched=places, environment=environment, rc=_NO_DOWNLOADS)
+        own = Setup(network=False, fetched=places, environment=environment, rc=_NO_DOWNLOADS)
+        return joined(led, own)
 
     def use_programs(self) -> None:
         """Let this process take the folder's Bazel, if it has one.

@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+from tfbuild import mirrors
 from tfbuild.engine import certificates
 from tfbuild.errors import EngineError
 from tfbuild.preflight import places
@@ -60,6 +61,7 @@ def sources(inquiry: Inquiry) -> Iterator[Finding]:
         is_bundled=question.is_bundled,
         has_toolchain=inquiry.has_toolchain(),
         has_base=inquiry.has_image(question.recipe.base_image),
+        led=mirrors.of(question.setup.environment),
     )
     remote = places.of_remote(question.remote) if question.remote is not None else ()
     todo = _once([*found, *remote])

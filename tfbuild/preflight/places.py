@@ -1,12 +1,12 @@
 """The outside places that a build takes something from, as addresses that can be tried."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tfbuild import plan
+from tfbuild import mirrors, plan
 
 if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
@@ -55,7 +55,13 @@ _OTHER = _Kind(option="", is_certain=False)
 
 
 def of(
-    recipe: "Recipe", *, is_local: bool, is_bundled: bool, has_toolchain: bool, has_base: bool
+    recipe: "Recipe",
+    *,
+    is_local: bool,
+    is_bundled: bool,
+    has_toolchain: bool,
+    has_base: bool,
+    led: Mapping[str, str],
 ) -> Iterator[Place]:
     """Yield what `plan.outside` names, less what is here already.
 
@@ -65,8 +71,9 @@ def of(
         is_bundled: with the rehearsal's workspace as source.
         has_toolchain: all that comes before the compile is here.
         has_base: the base image is here.
+        led: mirrors, host -> address that takes its place.
     """
-    for outside in plan.outside(recipe, is_local=is_local, is_bundled=is_bundled):
+    for outside in plan.outside(recipe, is_local=is_local, is_bundled=is_bundled, mirrors=led):
         kind = _KINDS.get(outside.what, _OTHER)
         if has_toolchain and outside.what in _KINDS:
             continue
@@ -77,7 +84,7 @@ def of(
             is_file = kind.is_file and "#" not in outside.where
             yield Place(
                 what=outside.what,
-                url=url,
+                url=mirrors.rewrite(url, led) if url == DEBIAN else url,
                 is_file=is_file,
                 is_certain=kind.is_certain and url != DEBIAN,
                 do=_remedy(outside.what, kind),
@@ -104,17 +111,16 @@ def registry(image: str) -> str:
 def _addresses(outside: plan.Outside) -> Iterator[str]:
     if outside.what == "base image":
         yield f"https://{registry(outside.where)}/v2/"
-    elif "://" in outside.where:
-        address = outside.where.partition("#")[0]
-        if urlsplit(address).hostname:
-            yield address
-    elif outside.what == "system packages":
+    elif outside.what == "system packages" and "://" not in outside.where:
         # What the image really names is known in the image only; Debian's is the likely one.
         yield DEBIAN
     else:
-        yield from (
-            f"https://{word}" for word in outside.where.split(", ") if _HOST.fullmatch(word)
-        )
+        for word in outside.where.split(", "):
+            address = word.partition("#")[0]
+            if _HOST.fullmatch(word):
+                yield f"https://{word}"
+            elif "://" in address and urlsplit(address).hostname:
+                yield address
 
 
 def _remedy(what: str, kind: _Kind) -> str:

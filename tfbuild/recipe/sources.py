@@ -88,7 +88,7 @@ def url(text: str, option: str) -> str:
     _refuse_credentials(text, option)
     if not _URL.fullmatch(text):
         raise UsageError(
-            f"{option}: {_shown(text)} is not an address that tfbuild can use.",
+            f"{option}: {shown(text)} is not an address that tfbuild can use.",
             why="Expected http:// or https://, a host, and a path without spaces, quotes or query.",
         )
     return text.rstrip("/")
@@ -116,7 +116,7 @@ def tree(text: str | None, *, default: Tree, tag: str) -> Tree:
     if _GIT.fullmatch(address) and _REF.fullmatch(ref) and ".." not in ref:
         return Tree(kind="git", url=address, ref=ref)
     raise UsageError(
-        f"--source: {_shown(text)} is neither a folder, an archive nor a git address.",
+        f"--source: {shown(text)} is neither a folder, an archive nor a git address.",
         why="A path must exist; an address looks like https://host/tensorflow.git#v2.21.0 "
         "or https://host/tensorflow.tar.gz.",
     )
@@ -145,7 +145,7 @@ def bazel(text: str, *, mirror: str, known: Mapping[str, str]) -> Bazel:
     if path is not None and path.is_file():
         return Bazel(kind="file", path=path.resolve())
     raise UsageError(
-        f"--bazel: {_shown(text)} is neither a release like 7.4.1, 'system', 'apt', an address, "
+        f"--bazel: {shown(text)} is neither a release like 7.4.1, 'system', 'apt', an address, "
         "nor a file that exists."
     )
 
@@ -157,7 +157,7 @@ def _path(text: str, option: str) -> Path | None:
         return path if text and path.exists() else None
     except (OSError, RuntimeError) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
-        raise UsageError(f"{option}: {_shown(text)} cannot be looked at.", why=why) from error
+        raise UsageError(f"{option}: {shown(text)} cannot be looked at.", why=why) from error
 
 
 def _local_tree(path: Path) -> Tree:
@@ -195,7 +195,7 @@ def _refuse_credentials(text: str, option: str) -> None:
         )
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """Return an address without what may be a secret in its query, and not too long to read."""
-    shown = re.sub(r"\?.*", "?...", text, flags=re.DOTALL)
-    return repr(shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}...")
+    plain = re.sub(r"\?.*", "?...", text, flags=re.DOTALL)
+    return repr(plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}...")

@@ -34,6 +34,60 @@ if [ -s $setup/bundle.pem ]; then
     chmod 644 $setup/apt.conf
 fi
 
+# Mirrors of this run: TFBUILD_MIRROR holds HOST=URL, with spaces between; the host * is every other.
+mirrored() { # address
+    host=${1#*://}
+    host=${host%%/*}
+    case $1 in http://*/* | https://*/*) ;; *) host= ;; esac
+    set -f
+    any=
+    for pair in ${TFBUILD_MIRROR-}; do
+        if [ "${pair%%=*}" = "$host" ]; then echo "${pair#*=}/${1#*://*/}" && return; fi
+        if [ "${pair%%=*}" = "*" ]; then any=${pair#*=}; fi
+    done
+    for pair in ${TFBUILD_MIRROR-}; do
+        own=${pair#*://}
+        # A mirror itself has no mirror.
+        if [ "${own%%/*}" = "$host" ]; then any=; fi
+    done
+    if [ -n "$host" ] && [ -n "$any" ]; then echo "$any/${1#*://}"; else echo "$1"; fi
+}
+
+update() { # the package lists, from mirrors; the image keeps the sources that its base has
+    if [ -n "${TFBUILD_MIRROR-}" ]; then
+        rm -rf $setup/apt
+        mkdir -p $setup/apt/sources.list.d
+        for list in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
+            if [ -f "$list" ]; then sources_led "$list" >"$setup/apt/${list#/etc/apt/}"; fi
+        done
+        {
+            echo "Dir::Etc::sourcelist \"$setup/apt/sources.list\";"
+            echo "Dir::Etc::sourceparts \"$setup/apt/sources.list.d\";"
+            if [ -s $setup/bundle.pem ]; then echo "Acquire::https::CAInfo \"$setup/bundle.pem\";"; fi
+        } >$setup/apt/apt.conf
+        APT_CONFIG=$setup/apt/apt.conf
+        export APT_CONFIG
+        # apt gives its fetching to a user of its own.
+        chmod -R a+rX $setup/apt
+    fi
+    apt-get update -q
+}
+
+sources_led() { # file with sources of apt: each word that is an address, led to its mirror
+    while IFS= read -r line || [ -n "$line" ]; do
+        case $line in
+            *://*)
+                made=${line%%[! ]*}
+                set -f
+                for word in $line; do made="$made$(mirrored "$word") "; done
+                set +f
+                echo "${made% }"
+                ;;
+            *) echo "$line" ;;
+        esac
+    done <"$1"
+}
+
 python=3.11
 architecture=x86_64
 
@@ -43,7 +97,7 @@ fail() {
 }
 
 install() {
-    apt-get update -q || fail "The package lists cannot be fetched." \
+    update || fail "The package lists cannot be fetched." \
         "Check the network of the image build, or give another --apt-mirror."
     # A layer that is cut off is thrown away: no need to wait for the disk after each file.
     apt-get install -q -y --no-install-recommends -o Dpkg::Options::=--force-unsafe-io "$@" ||
@@ -53,8 +107,9 @@ install() {
 }
 
 fetch() { # address file
-    curl --fail --silent --show-error --location --retry 3 --output "$2" "$1" ||
-        fail "Cannot fetch $1" "Check the network of the image build, or give another source."
+    from=$(mirrored "$1")
+    curl --fail --silent --show-error --location --retry 3 --output "$2" "$from" ||
+        fail "Cannot fetch $from" "Check the network of the image build, or give another source."
 }
 
 check() { # file sha256
@@ -73,7 +128,7 @@ step_packages() {
 
 step_compiler() {
     version=16
-    apt-get update -q
+    update
     if ! apt-cache show "clang-$version" >/dev/null 2>&1; then
         # Not in this distribution: the LLVM project has packages for it.
         # shellcheck disable=SC1091
@@ -100,7 +155,7 @@ PROGRAM
 step_python() {
     interpreter="python$python"
     if ! usable "$interpreter"; then
-        apt-get update -q
+        update
         if apt-cache show "$interpreter" >/dev/null 2>&1; then
             install "$interpreter" "$interpreter-dev" "$interpreter-venv"
         else
@@ -119,6 +174,11 @@ step_python() {
 
 managed() {
     # This distribution has no such Python; uv fetches a standalone one.
+    standalone=https://github.com/astral-sh/python-build-standalone/releases/download
+    if [ "$(mirrored $standalone)" != $standalone ]; then
+        UV_PYTHON_INSTALL_MIRROR=$(mirrored $standalone)
+        export UV_PYTHON_INSTALL_MIRROR
+    fi
     install python3 python3-venv
     python3 -m venv /tfbuild/uv
     /tfbuild/uv/bin/pip install --no-cache-dir --disable-pip-version-check uv || return 0

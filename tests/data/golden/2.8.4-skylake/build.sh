@@ -161,19 +161,14 @@ note() { # sentence
 # What `tfbuild fetch` has put into one folder, and what it takes from here.
 # Repositories link to each other and to the source by whole paths. In the archive these are the
 # container's, whatever they are here.
-# shellcheck disable=SC2034 # links() gets it by name
-linked_here=("$TFBUILD_OUTPUT_BASE" "$TFBUILD_SOURCE")
-# shellcheck disable=SC2034 # links() gets it by name
-linked_there=(/tfbuild/output_base /tfbuild/source)
-
-links() { # names of two lists: tar options that lead links from one to the other, into $renamed
-    local -n from=$1 into=$2
-    local index old new
+links() { # "from" and "to", again and again: options of tar into $renamed
+    local old new
     renamed=()
-    for index in "${!from[@]}"; do
-        old=$(printf '%s' "${from[index]}" | sed 's/[][\.*^$|]/\\&/g')
-        new=$(printf '%s' "${into[index]}" | sed 's/[\&|]/\\&/g')
+    while (($#)); do
+        old=$(printf '%s' "$1" | sed 's/[][\.*^$|]/\\&/g')
+        new=$(printf '%s' "$2" | sed 's/[\&|]/\\&/g')
         renamed+=(--transform "flags=RHs;s|^$old/|$new/|")
+        shift 2
     done
 }
 
@@ -183,7 +178,7 @@ take_fetched() {
     echo "tfbuild: takes what was fetched from $TFBUILD_FETCHED"
     # Renewed times tell which of them this run uses.
     tar -x -m -f "$TFBUILD_FETCHED/repository.tar" -C "$TFBUILD_CACHE/repository"
-    links linked_there linked_here
+    links /tfbuild/output_base "$TFBUILD_OUTPUT_BASE" /tfbuild/source "$TFBUILD_SOURCE"
     rm -rf "$part"
     mkdir -p "$part" "$external"
     tar -x -f "$TFBUILD_FETCHED/external.tar" -C "$part" "${renamed[@]}"
@@ -200,7 +195,7 @@ take_fetched() {
 
 keep_fetched() { # a file that is older than all that was used
     local renamed
-    links linked_here linked_there
+    links "$TFBUILD_OUTPUT_BASE" /tfbuild/output_base "$TFBUILD_SOURCE" /tfbuild/source
     tar -c -f "$TFBUILD_OUT/external.tar" -C "$TFBUILD_OUTPUT_BASE/external" --sort=name \
         --owner=0 --group=0 --numeric-owner "${renamed[@]}" .
     # Other releases share the cache. Bazel renews the time of each file that it takes from it.
