@@ -96,8 +96,8 @@ def _fallback(
     if ask:
         return (
             (
-                f"whether {compiler} knows {target.march} is only known when it compiles; where it "
-                "does not, it gets the nearest flags that it knows, and the record tells them."
+                f"{compiler} may be older than {target.march}: then it gets the nearest flags that "
+                "it knows, and the record tells them."
             ),
         )
     if found[0].native:
