@@ -32,9 +32,9 @@ class Setup:
     """False: the compile has none."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables of the toolchain's steps and of the compile, like those that name proxies."""
-    rc: str = ""
+    rc: str = field(default="", repr=False)
     """Bazel's options, a line each ("build --remote_cache=..."); {setup} is the files' folder."""
-    files: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """Keys, certificates: only root in the container, or the user locally, may read them."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     """Texts that no log may hold, should a program print them."""

@@ -96,7 +96,7 @@ def error(code: int, lines: Iterable[str], log: str) -> EngineError | None:
     if code == _LOST:
         return EngineError(
             "The remote cache has lost results while they were needed.",
-            why=_plain((reasons or ["Bazel ended with 39."])[-1]),
+            why=_plain((reasons or _last(found))[-1]),
             do=f"Run the same command again. {log}",
         )
     if code != _FAILED and not (code == _CRASHED and is_handshake):
@@ -113,7 +113,8 @@ def advice(reason: str) -> str:
 
 
 def _last(lines: list[str]) -> list[str]:
-    return [line for line in lines if line.startswith("ERROR: ")] or ["Bazel gave no reason."]
+    said = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    return said or ["Bazel gave no reason."]
 
 
 def _plain(reason: str) -> str:
