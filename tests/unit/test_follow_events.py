@@ -172,6 +172,7 @@ def test_new_results_in_the_cache(tmp_path: Path) -> None:
 FAKE = """#!/bin/bash
 if [[ $* == --version ]]; then echo "bazel 4.2.3"; exit 0; fi
 [[ " $* " == *" build "* ]] || exit 0
+events=/dev/null
 for word in "$@"; do
     case $word in --build_event_json_file=*) events=${word#*=} ;; esac
 done
@@ -217,6 +218,7 @@ class Script:
             "TFBUILD_PYTHON": python,
             "FAKE_EVENTS": folder / "given",
             "FAKE_PID": self.pid,
+            "TFBUILD_EVENTS": "yes",
         }
         self.environment = {
             **os.environ,
@@ -255,6 +257,16 @@ def test_the_script_tells_all_events_and_clears_up(tmp_path: Path) -> None:
     assert not list((tmp_path / "an output base").glob("tfbuild-events*"))
     # What Bazel writes holds all options.
     assert Path(f"{script.pid}.mode").read_text().strip() == "700"
+
+
+def test_without_tfbuild_nothing_is_told(tmp_path: Path) -> None:
+    """Who runs the script alone reads its output."""
+    script = Script(tmp_path, completed(1), FINISHED, TFBUILD_EVENTS="")
+    running = script.start()
+    out, _ = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 0, out
+    assert "tfbuild-event" not in out
+    assert "last line of bazel" in out
 
 
 def test_a_bazel_that_dies_at_once_keeps_its_exit_code(tmp_path: Path) -> None:

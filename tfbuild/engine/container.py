@@ -119,7 +119,7 @@ class ContainerEngine:
                 LABEL_OWNER: owner(),
                 LABEL_WHAT: f"{what(recipe)}, {recipe.label}",
             },
-            environment=self._with_proxies(setup).environment,
+            environment={**self._with_proxies(setup).environment, "TFBUILD_EVENTS": "yes"},
             network=setup.network,
         )
         files = recipe.script_files()

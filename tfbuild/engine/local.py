@@ -108,7 +108,8 @@ class LocalEngine:
             for file, data in setup.placed(str(own)).items():
                 (own / file).write_bytes(data)
             inherited = {key: text for key, text in os.environ.items() if key not in _DECIDED}
-            places = {**self._places(recipe, context, out), "TFBUILD_SETUP": str(own)}
+            places = self._places(recipe, context, out)
+            places |= {"TFBUILD_SETUP": str(own), "TFBUILD_EVENTS": "yes"}
             if EXTERNAL in setup.fetched:
                 places["TFBUILD_FETCHED"] = str(setup.fetched[EXTERNAL].parent)
             environment = {**inherited, **setup.environment, **places}

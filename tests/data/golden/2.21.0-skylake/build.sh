@@ -12,6 +12,7 @@ set -euo pipefail
 : "${TFBUILD_SETUP:=/tfbuild/setup}"
 : "${TFBUILD_FETCHED:=/tfbuild/fetched}"
 : "${TFBUILD_STEP:=build}" # or fetch: only what the release's sources name
+: "${TFBUILD_EVENTS:=}" # yes: lines for programs, of what Bazel does, on stdout
 : "${TFBUILD_BAZEL:=bazel}"
 : "${TFBUILD_PYTHON:=python3.12}"
 : "${TFBUILD_JOBS:=}"
@@ -218,8 +219,7 @@ rm -f "$begun"
 # A program tells the harmless part on stdout, until the descriptor `told` is closed.
 events=$TFBUILD_OUTPUT_BASE/tfbuild-events.json
 rm -f "$events"
-watched=(--build_event_json_file="$events" --build_event_publish_all_actions
-    --build_event_json_file_path_conversion=false)
+watched=()
 stored=$TFBUILD_CACHE/disk/ac
 # What a remote cache answers is stored like what was run, so that the count would not tell a run.
 if grep -E -q -s -e '--remote_(cache|executor)' "$TFBUILD_SETUP/run.bazelrc"; then stored=; fi
@@ -372,17 +372,24 @@ def follow(path, folder, stop, out):
 if __name__ == "__main__":
     follow(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "", sys.stdin.fileno(), 1)
 PROGRAM
-exec {told}> >("$python" -c "$follow_events" "$events" "$stored")
-follower=$!
+follower=
+if [[ -n $TFBUILD_EVENTS ]]; then
+    watched=(--build_event_json_file="$events" --build_event_publish_all_actions
+        --build_event_json_file_path_conversion=false)
+    exec {told}> >("$python" -c "$follow_events" "$events" "$stored")
+    follower=$!
+else
+    exec {told}>/dev/null
+fi
 end_events() {
-    [[ -n $told ]] || return 0
+    [[ -n $follower ]] || return 0
     exec {told}>&-
-    told=
     wait "$follower" || true
+    follower=
     rm -f "$events"
 }
 trap 'end_events; forget_options' EXIT
-phase() { printf 'tfbuild-event: {"phase":"%s"}\n' "$1"; }
+phase() { if [[ -n $TFBUILD_EVENTS ]]; then printf 'tfbuild-event: {"phase":"%s"}\n' "$1"; fi; }
 
 echo "tfbuild: Bazel $version, ${flags[*]}"
 goal=//tensorflow/tools/pip_package:wheel
