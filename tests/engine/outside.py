@@ -6,8 +6,9 @@ import io
 import subprocess
 import tarfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -45,18 +46,36 @@ cc_library(
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Serves a folder and writes each request down."""
+    """Serves a folder, sends some elsewhere, and writes each request down."""
+
+    def do_GET(self) -> None:
+        for prefix, place in self.server.elsewhere.items():  # type: ignore[attr-defined]
+            if self.path.startswith(prefix):
+                self.send_response(HTTPStatus.FOUND)
+                self.send_header("Location", place + self.path.removeprefix(prefix))
+                self.end_headers()
+                return
+        super().do_GET()
 
     def log_message(self, form: str, *args: object) -> None:  # noqa: ARG002
         self.server.requests.append(self.path)  # type: ignore[attr-defined]
 
 
 @contextmanager
-def serving(folder: Path, host: str) -> Iterator[tuple[str, list[str]]]:
-    """Serve a folder; gives its address, and the list that each request is added to."""
+def serving(
+    folder: Path, host: str, elsewhere: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, list[str]]]:
+    """Serve a folder; gives its address, and the list that each request is added to.
+
+    Args:
+        folder: what is served.
+        host: where to listen.
+        elsewhere: begin of a path -> address that it is redirected to.
+    """
     server = ThreadingHTTPServer((host, 0), functools.partial(Quiet, directory=str(folder)))
     requests: list[str] = []
     server.requests = requests  # type: ignore[attr-defined]
+    server.elsewhere = elsewhere or {}  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -75,12 +94,17 @@ def bridge() -> str:
     return found or "172.17.0.1"
 
 
-def offer(folder: Path) -> str:
-    """Put what is fetched into the folder of a server; return the archive's SHA-256."""
+def offer(folder: Path, note: str = "") -> str:
+    """Put what is fetched into the folder of a server; return the archive's SHA-256.
+
+    Args:
+        folder: of the server.
+        note: makes the archive another one.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(folder / "checked.tar.gz", "w:gz") as archive:
         files = {
-            "WORKSPACE": "",
+            "WORKSPACE": f"# {note}\n",
             "BUILD": LIBRARY.format(name="checked"),
             "checked.h": "#define CHECKED 7\n",
         }

@@ -50,7 +50,7 @@ def bazel(recipe: "Recipe", setup: Setup, on_line: OnLine, place: Path) -> None:
     chosen = tools.decided(recipe, "bazel")
     address = chosen["url"] + _SUFFIX[recipe.target.architecture]
     address = mirrors.rewrite(address, mirrors.of(setup.environment))
-    known = chosen["sha256"] if recipe.target.architecture == "x86_64" else ""
+    known = chosen["sha256"]
     beside = place.with_name("bazel.sha256")
     with _environment(setup) as environment:
         _curl(address, place, on_line, environment)
