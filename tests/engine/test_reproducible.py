@@ -201,7 +201,7 @@ def test_the_record_tells_what_docker_and_the_container_have(
     carried = inside(twice.first, "tfbuild.json")
     same = {key: value for key, value in record.items() if key in carried}
     assert carried == same
-    run_only = {"sha256", "size", "engine", "image", "actions", "seconds", "built_at"}
+    run_only = {"sha256", "size", "engine", "image", "actions", "attempts", "seconds", "built_at"}
     assert set(record) - set(carried) == run_only
 
 

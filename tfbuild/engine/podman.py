@@ -84,7 +84,7 @@ class PodmanClient:
             for name in found.get("RepoDigests") or []
             if not name.startswith("localhost/")
         )
-        return known[0] if known else str(found["Id"])
+        return known[0] if known else f"sha256:{str(found['Id']).removeprefix('sha256:')}"
 
     def _image(self, image: str) -> dict[str, Any]:
         described: list[dict[str, Any]] = json.loads(self._call("image", "inspect", image))
