@@ -153,7 +153,9 @@ def test_native_versions_are_those_of_archspec() -> None:
             for text in newest:
                 # archspec counts from .0, which GCC never released.
                 ours = compilers.first_native(one, family)
-                assert text.split(".")[0] == ours.split(".")[0], one.name
+                # Clang 16 to 18 mean more by Neoverse N2 than the CPU must have.
+                expected = "19" if (one.name, family) == ("neoverse-n2", "clang") else None
+                assert (expected or text.split(".")[0]) == ours.split(".")[0], one.name
 
 
 def test_archspecs_fallbacks_are_in_ours() -> None:

@@ -90,6 +90,26 @@ def test_other_flags_pass(flag: str) -> None:
     assert made(copts=(flag,)).flags[-1] == flag
 
 
+def test_fast_math_is_taken_with_a_word_of_warning() -> None:
+    assert "denormal" in made(copts=("-ffast-math",)).notices[0]
+    assert made(copts=("-fno-math-errno",)).notices == ()
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("--copt=-mavx2", "--host_copt=-O3", "--per_file_copt=x@-mavx2", "--config=opt"),
+        *("--jobs=3", "--remote_cache=grpc://x", "--remote_header=a=b"),
+        *("--disk_cache=/x", "--cpu=k8", "--platforms=//x", "--output_base=/x", "--color=yes"),
+        *("--fdo_optimize=/x", "--nobuild", "--bes_backend=x", "--host_jvm_args=-Xmx1g"),
+    ],
+)
+def test_what_a_recipe_or_a_run_sets_itself_is_refused(word: str) -> None:
+    with pytest.raises(UsageError, match="not for a recipe") as caught:
+        made(bazel_args=(word,))
+    assert caught.value.do
+
+
 @pytest.mark.parametrize("word", ["", "x", "-x", "--", "--a b", "--a='b'", "--a=$(id)", "--a\n"])
 def test_what_is_no_bazel_option_is_refused(word: str) -> None:
     with pytest.raises(UsageError, match="--bazel-arg"):

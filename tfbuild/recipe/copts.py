@@ -52,6 +52,16 @@ def check(flag: str, target: Target) -> str:
     return flag
 
 
+def notices(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what a user should know about these flags, a sentence each."""
+    return tuple(
+        f"{flag} changes results, and with GCC those of everything else in the process as well: "
+        "libraries linked with it turn denormal numbers off."
+        for flag in flags
+        if flag in {"-ffast-math", "-Ofast", "-funsafe-math-optimizations"}
+    )
+
+
 def _own_option(flag: str) -> str:
     if flag.startswith("-mprefer-vector-width"):
         return "Use --vector-width."

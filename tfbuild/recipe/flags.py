@@ -57,10 +57,10 @@ def decide(what: Release, name: str, target: Target) -> Decision:
 
 
 def told(choice: Choice, target: Target) -> str:
-    """Return in a sentence that these flags stand for the target's own."""
+    """Return in a sentence, without its full stop, that these flags stand for the target's own."""
     return (
-        f"the compiler does not know {target.march}: {target.name} is compiled with "
-        f"{' '.join(choice.flags)}, the nearest that it knows"
+        f"{target.name} is compiled with {' '.join(choice.flags)}, the nearest to {target.march} "
+        "that the compiler knows"
     )
 
 

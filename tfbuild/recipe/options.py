@@ -98,7 +98,7 @@ def words(
             *arguments,
         ),
         suffix="".join(part.suffix for part in parts) + _mark((*given, *configs, *arguments)),
-        notices=tuple(text for part in parts for text in part.notices),
+        notices=(*(text for part in parts for text in part.notices), *copts.notices(given)),
     )
 
 
