@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import need
+from tests.engine.test_registry import push, registry
 
 pytestmark = pytest.mark.engine
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -87,6 +88,23 @@ def test_wheel_names_everything_in_the_way(tfbuild: Run, workspace: Path, tmp_pa
     assert any(f"{disk}: 4 MiB free" in line for line in told)
     assert any("127.0.0.1:9 cannot be reached" in line for line in told)
     assert "--apt-mirror" in done.stderr
+
+
+def test_base_image_that_no_registry_has(tfbuild: Run, workspace: Path, tmp_path: Path) -> None:
+    need(shutil.which("docker-registry"), "there is no docker-registry")
+    with registry(tmp_path) as host:
+        name = f"{host}/tfbuild-test/known:latest"
+        push(name, str(tmp_path).encode())
+        told = {}
+        for image in (name, f"{host}/tfbuild-test/unknown:latest", "127.0.0.1:9/none:latest"):
+            done = tfbuild("doctor", "--engine", "docker", "--json", *options(workspace, image))
+            [told[image]] = findings(done)["image"]
+    known, unknown, dead = told.values()
+    assert (known["state"], known["what"]) == ("ok", f"{name} can be fetched")
+    assert (unknown["state"], unknown["exit_code"]) == ("failure", 5)
+    assert "unknown" in unknown["why"]
+    assert "connection refused" in dead["why"]
+    assert "--base-image" in dead["do"]
 
 
 def test_too_many_jobs_for_the_memory(tfbuild: Run, workspace: Path, docker_base: str) -> None:

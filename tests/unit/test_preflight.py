@@ -118,14 +118,13 @@ def test_everything_in_the_way_is_told_at_once(workspace: Path, tmp_path: Path) 
     place.write_text("x")
     error = ask(made(workspace), place, dead).error()
     assert isinstance(error, SaveError)  # the folder comes before the engine
-    assert error.what == "The build cannot start: 5 things are in the way."
+    assert error.what == "The build cannot start: 4 things are in the way."
     for line in (
         f"1. Wheels cannot be written to {place}.",
         "2. docker does not answer.",
         "   Start it.",
-        "3. base image: 127.0.0.1:9 cannot be reached.",
-        "4. system packages: 127.0.0.1:9 cannot be reached.",
-        "5. Python packages: 127.0.0.1:9 cannot be reached.",
+        "3. system packages: 127.0.0.1:9 cannot be reached.",
+        "4. Python packages: 127.0.0.1:9 cannot be reached.",
     ):
         assert line in error.why.splitlines()
 
@@ -502,7 +501,7 @@ def test_registries(image: str, host: str) -> None:
 
 
 def found(what: Recipe, **more: Any) -> dict[str, places.Place]:
-    given = {"is_local": False, "is_bundled": False, "has_toolchain": False, "has_base": False}
+    given = {"is_local": False, "is_bundled": False, "has_toolchain": False, "led": {}}
     return {place.url: place for place in places.of(what, **{**given, **more})}
 
 
@@ -511,14 +510,12 @@ def test_places_of_a_release() -> None:
     every = found(what)
     certain = {url for url, place in every.items() if place.is_certain}
     assert certain == {
-        "https://registry-1.docker.io/v2/",
         "https://pypi.org/simple",
         "https://github.com/bazelbuild/bazel/releases/download/6.1.0/bazel-6.1.0-linux-x86_64",
         "https://github.com/tensorflow/tensorflow/archive/refs/tags/v2.15.1.tar.gz",
     }
     assert "https://storage.googleapis.com" in every
     assert not {place for place in found(what, has_toolchain=True).values() if place.is_certain}
-    assert "https://registry-1.docker.io/v2/" not in found(what, has_base=True)
 
 
 def test_report_as_a_file(tmp_path: Path) -> None:

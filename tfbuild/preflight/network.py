@@ -60,7 +60,6 @@ def sources(inquiry: Inquiry) -> Iterator[Finding]:
         is_local=inquiry.is_local,
         is_bundled=question.is_bundled,
         has_toolchain=inquiry.has_toolchain(),
-        has_base=inquiry.has_image(question.recipe.base_image),
         led=mirrors.of(question.setup.environment),
     )
     remote = places.of_remote(question.remote) if question.remote is not None else ()
@@ -169,7 +168,7 @@ def _proxies(url: str, environment: Mapping[str, str]) -> Mapping[str, str]:
 def _in_container(inquiry: Inquiry, place: Place, answer: Answer) -> Answer:
     """Return what the answer means for a container: its loopback is not this machine's."""
     host = urlsplit(place.url).hostname or ""
-    if inquiry.is_local or place.what == "base image" or not _LOOPBACK.fullmatch(host):
+    if inquiry.is_local or not _LOOPBACK.fullmatch(host):
         return answer
     return Answer(trouble=answer.trouble or f"In a container, {host} is the container itself.")
 

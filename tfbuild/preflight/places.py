@@ -41,7 +41,6 @@ class _Kind:
 
 
 _KINDS = {
-    "base image": _Kind(option="--base-image"),
     "system packages": _Kind(option="--apt-mirror"),
     "Clang, if the system has none": _Kind(option="--llvm-mirror", is_certain=False),
     "Python packages": _Kind(option="--pip-index"),
@@ -60,7 +59,6 @@ def of(
     is_local: bool,
     is_bundled: bool,
     has_toolchain: bool,
-    has_base: bool,
     led: Mapping[str, str],
 ) -> Iterator[Place]:
     """Yield what `plan.outside` names, less what is here already.
@@ -70,15 +68,14 @@ def of(
         is_local: without a container.
         is_bundled: with the rehearsal's workspace as source.
         has_toolchain: all that comes before the compile is here.
-        has_base: the base image is here.
         led: mirrors, host -> address that takes its place.
     """
     for outside in plan.outside(recipe, is_local=is_local, is_bundled=is_bundled, mirrors=led):
         kind = _KINDS.get(outside.what, _OTHER)
         if has_toolchain and outside.what in _KINDS:
             continue
-        if outside.what == "base image" and has_base:
-            continue
+        if outside.what == "base image":
+            continue  # The engine fetches it, and is asked itself.
         for url in _addresses(outside):
             # A git server need not answer at the address of a repository itself.
             is_file = kind.is_file and "#" not in outside.where
@@ -87,7 +84,7 @@ def of(
                 url=mirrors.rewrite(url, led) if url == DEBIAN else url,
                 is_file=is_file,
                 is_certain=kind.is_certain and url != DEBIAN,
-                do=_remedy(outside.what, kind),
+                do=_remedy(kind),
             )
 
 
@@ -109,9 +106,7 @@ def registry(image: str) -> str:
 
 
 def _addresses(outside: plan.Outside) -> Iterator[str]:
-    if outside.what == "base image":
-        yield f"https://{registry(outside.where)}/v2/"
-    elif outside.what == "system packages" and "://" not in outside.where:
+    if outside.what == "system packages" and "://" not in outside.where:
         # What the image really names is known in the image only; Debian's is the likely one.
         yield DEBIAN
     else:
@@ -123,9 +118,7 @@ def _addresses(outside: plan.Outside) -> Iterator[str]:
                 yield address
 
 
-def _remedy(what: str, kind: _Kind) -> str:
-    if what == "base image":
-        return "Check the network, fetch the image by other means, or name another: --base-image"
+def _remedy(kind: _Kind) -> str:
     if kind.option:
         return f"Check the network, or name another place: {kind.option}"
     return "Check the network. What the cache holds already is not fetched again."

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tfbuild.engine import choose
 from tfbuild.engine.base import Engine
 from tfbuild.errors import TfbuildError
-from tfbuild.preflight import asked, engines, machine, memory, network, space
+from tfbuild.preflight import asked, engines, images, machine, memory, network, space
 from tfbuild.preflight.finding import Finding, Report, failure
 from tfbuild.preflight.inquiry import Inquiry, Question
 
@@ -19,6 +19,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("tools", engines.tools_of_this_machine),
     ("memory", memory.against_jobs),
     ("disk", space.free),
+    ("image", images.base),
     ("network", network.sources),
 )
 """In the order in which findings are told, and in which the first failure gives the exit code."""
