@@ -162,6 +162,8 @@ def test_digests_tell_what_changes_what() -> None:
     width = recipe.make("2.21", "3.12", SKYLAKE, options=Options(vector_width=512))
     assert width.digest != base.digest
     assert width.toolchain_digest == base.toolchain_digest
+    busy = recipe.make("2.21", "3.12", SKYLAKE, options=Options(jobs=7, memory=9000))
+    assert (busy.digest, busy.files == base.files) == (base.digest, False)
     for changed in (
         made("2.20"),
         recipe.make("2.21", "3.11", SKYLAKE),
