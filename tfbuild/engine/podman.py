@@ -136,7 +136,8 @@ class PodmanClient:
 
     def untag(self, tag: str) -> None:
         """Take a name from an image."""
-        self._call("untag", tag)
+        # Without the second word all names of the image would go.
+        self._call("untag", tag, tag)
 
     def containers(self, label: str, value: str) -> dict[str, Mapping[str, str]]:
         """Return containers that have the label: ID -> all labels."""
