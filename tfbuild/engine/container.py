@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfbuild import mirrors, signals
-from tfbuild.engine import proxies, steps, transfer, trouble
+from tfbuild.engine import steps, transfer, trouble
 from tfbuild.engine.base import NO_SETUP, SETUP_FOLDER, Exit, Facts, OnLine, Setup, joined
 from tfbuild.engine.client import (
     LABEL_BASE,
@@ -26,7 +26,6 @@ from tfbuild.engine.client import (
     what,
 )
 from tfbuild.engine.owner import occupied, owner
-from tfbuild.engine.steps import Steps
 from tfbuild.errors import EngineError
 
 if TYPE_CHECKING:
@@ -75,8 +74,10 @@ class ContainerEngine:
             context = Path(name) / "context"
             recipe.write(context)
             steps.start_from(context / "Dockerfile", recipe.base_image, base_image)
-            if full.files or not full.environment.keys() <= proxies.RECORDED_NOWHERE:
-                way = Steps(client=self.client, recipe=recipe, base=base, setup=full, on_line=keep)
+            if steps.are_needed(full):
+                way = steps.Steps(
+                    client=self.client, recipe=recipe, base=base, setup=full, on_line=keep
+                )
                 built = way.build(context, tag)
             else:
                 built = self.client.build(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfbuild import signals
-from tfbuild.engine import certificates
+from tfbuild.engine import certificates, proxies
 from tfbuild.engine.base import SETUP_FOLDER, OnLine, Setup
 from tfbuild.engine.client import LABEL_OWNER, LABEL_STEP, Client, Plan, toolchain_labels
 from tfbuild.engine.owner import occupied, owner
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 _STEP = re.compile(r"^RUN sh /tfbuild/toolchain\.sh ([a-z]+)\n", re.MULTILINE)
 
 
+def are_needed(setup: Setup) -> bool:
+    """Return whether a run brings more than an image builder can be told without recording it."""
+    more = setup.environment.keys() - proxies.RECORDED_NOWHERE
+    return certificates.PEM in setup.files or bool(more)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Steps:
     """The toolchain stage of one recipe, in one run."""
@@ -34,7 +40,7 @@ class Steps:
     base: str
     """Digest of the base image, for the image's label."""
     setup: Setup
-    """Its variables and files are there for each step."""
+    """Its variables and authorities are there for each step; its keys are for the compile."""
     on_line: OnLine
 
     def build(self, context: Path, tag: str) -> bool:
@@ -89,7 +95,8 @@ class Steps:
             private=SETUP_FOLDER,
         )
         variables = certificates.environment_file(self.setup.environment)
-        files = {**self.setup.placed(SETUP_FOLDER), certificates.ENVIRONMENT: variables}
+        authorities = self.setup.files.get(certificates.PEM, b"")
+        files = {certificates.ENVIRONMENT: variables, certificates.PEM: authorities}
         container = self.client.create(plan)
         try:
             self.client.put(container, SETUP_FOLDER, files, mode=0o600)
