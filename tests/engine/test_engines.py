@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -54,12 +55,11 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that other users may enter."""
-    folder = tmp_path_factory.mktemp("engines")
-    for one in (folder, folder.parent, folder.parent.parent):
-        one.chmod(0o755)
-    return folder
+def top() -> Iterator[Path]:
+    """A folder that other users may enter, unlike pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="tfbuild-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 @pytest.fixture(scope="module")
@@ -409,6 +409,8 @@ def test_a_daemon_behind_ssh(made: Made, tmp_path: Path, cache_home: Path) -> No
 def test_a_context_of_docker(made: Made, tmp_path: Path, cache_home: Path) -> None:
     config = {**os.environ, "DOCKER_CONFIG": str(tmp_path / "config")}
     config.pop("DOCKER_HOST", None)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.json").write_text("{}")
     with places.Relay("/var/run/docker.sock").running() as relay:
         docker("context", "create", "far", "--docker", f"host={relay.address}", env=config)
         remote = Remote(

@@ -45,7 +45,9 @@ def _context() -> Context:
     if found is None:
         raise EngineError(
             f"Docker has no context {name!r}." if name else "Docker's current context is missing.",
-            do="See which there are with: docker context ls",
+            # The SDK finds the folder of contexts by that file, which Docker itself can do without.
+            do="See which there are with: docker context ls. Docker's config.json has to be beside "
+            "them; one that holds {} will do.",
         )
     return found
 
