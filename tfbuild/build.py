@@ -106,7 +106,8 @@ def check_architecture(recipe: "Recipe", facts: Facts) -> None:
         raise UsageError(
             f"{recipe.target.name} is {recipe.target.architecture}; {facts.name} runs on "
             f"{facts.architecture}.",
-            why="A recipe compiles on the architecture that it compiles for.",
+            why="A recipe compiles on the architecture that it compiles for; under an emulator the "
+            "compile would take days, so tfbuild does not start one.",
             do=f"Use an engine on {recipe.target.architecture} (DOCKER_HOST names another one), "
             "or a target of this architecture: tfbuild targets",
         )

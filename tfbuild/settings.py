@@ -5,6 +5,7 @@ a key is an option's long name (`engine = "podman"`), at the top for every comma
 option or in a table named after one command (`[tool.tfbuild.wheel]`).
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,8 @@ def find(start: Path) -> Settings:
     """
     for folder in (start, *start.parents):
         path = folder / "pyproject.toml"
-        if not path.is_file():
+        # A folder that may not be looked into has none.
+        if not os.access(path, os.F_OK) or not path.is_file():
             continue
         import tomllib
 

@@ -1,6 +1,7 @@
 """Docker and Podman, with root and without, near and far; own authorities and proxies."""
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -320,6 +321,31 @@ def podman_bare(bare_base: str, top: Path) -> str:
     subprocess.run(["podman", "load", "-q", "-i", top / "bare.tar"], check=True)
     (top / "bare.tar").unlink()
     return f"localhost/{bare_base}"
+
+
+def test_a_base_image_of_another_architecture(
+    bare_base: str, tmp_path: Path, cache_home: Path, tfbuild: Run
+) -> None:
+    """The kernel refuses its programs: a header is enough, with ARM's number in it."""
+    header = b"\x7fELF\x02\x01\x01" + bytes(9) + (2).to_bytes(2, "little") + b"\xb7\x00" + bytes(44)
+    with tarfile.open(tmp_path / "image.tar", "w") as archive:
+        for name in ("bin/sh", "bin/bash"):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(header), 0o755
+            archive.addfile(entry, io.BytesIO(header))
+    del bare_base
+    tag = "tfbuild-test/foreign:latest"
+    docker("import", tmp_path / "image.tar", tag)
+    done = tfbuild(
+        *("wheel", "--engine", "docker", "--target", "haswell", "--compiler", "system"),
+        *("--bazel", "system", "--source", copy_workspace(tmp_path / "tree", "2.21.0")),
+        *("--base-image", tag, "--no-preflight"),
+        env={"XDG_CACHE_HOME": str(cache_home)},
+    )
+    assert done.returncode == 5, done.stderr
+    assert "another architecture" in done.stderr
+    assert "xec format error" in done.stderr
+    docker("rmi", "-f", tag)
 
 
 class Remote:

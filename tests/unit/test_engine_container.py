@@ -10,7 +10,7 @@ import pytest
 
 from tfbuild import recipe, target
 from tfbuild.engine import container
-from tfbuild.engine.base import Exit, Facts, OnLine
+from tfbuild.engine.base import Exit, Facts, OnLine, Setup
 from tfbuild.engine.client import LABEL_OWNER, Plan
 from tfbuild.engine.container import ContainerEngine
 from tfbuild.engine.owner import alive, owner
@@ -36,6 +36,7 @@ class Recording:
         self.code = code
         self.builds = builds
         self.own_proxies: dict[str, str] = {}
+        self.proxies_given: Mapping[str, str] = {}
         self.interrupted = False
         self.archived: dict[str, str] = {}
 
@@ -82,6 +83,7 @@ class Recording:
         assert (context / "Dockerfile").is_file()
         self.calls.append(f"build {stage}")
         self.labelled = labels
+        self.proxies_given = proxies
         on_line("Step 1/1 : FROM x")
         if self.builds:
             self.images[tag] = "sha256:" + "ab" * 32
@@ -248,3 +250,60 @@ def test_a_host_is_never_part_of_the_shell_line() -> None:
     ContainerEngine(client=client).reaches(RECIPE, evil, 443)
     command = client.plans[0].command
     assert [word for word in command if evil in word] == [evil]
+
+
+SECRET = Setup(environment={"ALL_PROXY": "socks5://u:hush@far:1"}, files={"key.pem": b"hush"})
+
+
+def test_proxies_that_a_builder_forgets_go_to_the_builder() -> None:
+    client = Recording()
+    environment = {"HTTPS_PROXY": "http://far:1", "no_proxy": "near"}
+    ContainerEngine(client=client).prepare(RECIPE, ignore, Setup(environment=environment))
+    assert "build toolchain" in client.calls
+    assert client.proxies_given == environment
+
+
+def test_keys_of_the_compile_do_not_reach_the_toolchain() -> None:
+    client = Recording()
+    ContainerEngine(client=client).prepare(RECIPE, ignore, Setup(files={"key.pem": b"hush"}))
+    assert not client.plans
+
+
+def test_what_a_builder_would_record_goes_into_a_nameless_volume() -> None:
+    client = Recording()
+    ContainerEngine(client=client).prepare(RECIPE, ignore, SECRET)
+    assert client.proxies_given == {}
+    assert [plan.private for plan in client.plans] == ["/tfbuild/setup"] * 5
+    assert not any(plan.environment for plan in client.plans)
+    put = [call for call in client.calls if call.startswith("put")]
+    assert put == ["put /tfbuild/setup ['ca-certificates.pem', 'environment']"] * 5
+    steps = ["packages", "compiler", "python", "bazel", "source"]
+    assert [call for call in client.calls if call.startswith("commit")] == [
+        f"commit {name}" for name in steps
+    ]
+    tag = container.image_tag(RECIPE)
+    assert set(client.images) - {RECIPE.base_image} == {tag}, "the steps' names are gone"
+    assert client.images[tag] == f"sha256:{tag}-source"
+
+
+def test_a_step_that_failed_is_tried_again_and_no_other() -> None:
+    client = Recording(code=1)
+    engine = ContainerEngine(client=client)
+    with pytest.raises(EngineError):
+        engine.prepare(RECIPE, ignore, SECRET)
+    assert [call for call in client.calls if call.startswith("commit")] == []
+    tag = container.image_tag(RECIPE)
+    client.images |= {f"{tag}-packages": "sha256:p", f"{tag}-compiler": "sha256:c"}
+    client.code = 0
+    client.plans.clear()
+    engine.prepare(RECIPE, ignore, SECRET)
+    assert [plan.command[-1] for plan in client.plans] == ["python", "bazel", "source"]
+    assert client.plans[0].image == "sha256:c"
+
+
+def test_the_engines_own_proxies_are_meant_for_containers(tmp_path: Path) -> None:
+    client = Recording()
+    client.own_proxies = {"HTTPS_PROXY": "http://bridge:1"}
+    setup = Setup(environment={"HTTPS_PROXY": "http://host:1", "NO_PROXY": "x"})
+    ContainerEngine(client=client).compile(RECIPE, "image", tmp_path, ignore, setup)
+    assert client.plans[-1].environment == {"HTTPS_PROXY": "http://bridge:1", "NO_PROXY": "x"}

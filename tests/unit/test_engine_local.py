@@ -22,7 +22,7 @@ TAG = f"cp{HERE.replace('.', '')}"
 BAZEL = """\
 #!/bin/bash
 if [ "$1" = --version ]; then echo "bazel ${{USE_BAZEL_VERSION:-9.9.9}}"; exit 0; fi
-printf '%s\\n' "$@" >{told}
+printf '%s\\n' "$@" >>{told}
 mkdir -p bazel-bin/tensorflow/tools/pip_package/wheel_house
 cp {wheel} bazel-bin/tensorflow/tools/pip_package/wheel_house/
 echo "INFO: 3 processes: 3 local."

@@ -117,7 +117,9 @@ def main() -> NoReturn:
 def _defaults(command: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401
     # Most folders have no settings: do not even load what reads them.
     here = Path.cwd()
-    if not any((folder / "pyproject.toml").is_file() for folder in (here, *here.parents)):
+    # A folder that may not be looked into has none either.
+    there = (os.access(folder / "pyproject.toml", os.F_OK) for folder in (here, *here.parents))
+    if not any(there):
         return {}
     from tfbuild import settings
 

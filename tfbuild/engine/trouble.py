@@ -43,6 +43,7 @@ _CERTIFICATE = re.compile(
     r"|signer certificate|PKIX path building failed)",
     re.IGNORECASE,
 )
+_FOREIGN = re.compile(r"exec format error", re.IGNORECASE)
 SHOWN_LINES = 8
 _LONGEST = 300
 
@@ -88,6 +89,12 @@ def image_error(engine: str, lines: list[str], base_image: str) -> EngineError:
             why=last,
             do="Name another with --base-image, for Podman in full (docker.io/library/...); one "
             "that the engine already has works offline.",
+        )
+    if any(_FOREIGN.search(line) for line in lines[-20:]):
+        return EngineError(
+            f"The base image {base_image} is for another architecture than this engine.",
+            why=last,
+            do="Remove it there and let the engine fetch its own, or name another: --base-image",
         )
     line = distrusted(lines[-200:])
     if line is not None:
