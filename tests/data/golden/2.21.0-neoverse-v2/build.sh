@@ -94,6 +94,10 @@ startup=(--nosystem_rc --nohome_rc --bazelrc="$TFBUILD_BAZELRC"
     --output_base="$TFBUILD_OUTPUT_BASE" --max_idle_secs=60)
 # What belongs to this run and not to the recipe: remote caches, mirrors, keys.
 if [[ -s $TFBUILD_SETUP/run.bazelrc ]]; then startup+=(--bazelrc="$TFBUILD_SETUP/run.bazelrc"); fi
+if [[ ${HTTPS_PROXY-}${https_proxy-} == *@* ]]; then
+    # Java gives a proxy for https no password, unless it is told to.
+    startup+=(--host_jvm_args=-Djdk.http.auth.tunneling.disabledSchemes=)
+fi
 if [[ -s $TFBUILD_SETUP/truststore.p12 ]]; then
     # Bazel fetches with Java, which has authorities of its own.
     for property in "=$TFBUILD_SETUP/truststore.p12" Type=PKCS12 Password=changeit; do
