@@ -88,6 +88,7 @@ option_of_bazel() { # oldest and newest major version that know it, option
 # Bazel's own log there repeats every option of the run, headers for a server among them.
 chmod 700 "$TFBUILD_OUTPUT_BASE"
 forget_options() { rm -f "$TFBUILD_OUTPUT_BASE"/java.log*; }
+forget_options # of a build that was killed
 
 # What the user has in /etc or at home must not change the wheel.
 startup=(--nosystem_rc --nohome_rc --bazelrc="$TFBUILD_BAZELRC"
