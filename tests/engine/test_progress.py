@@ -56,6 +56,11 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
+def servers(folder: Path) -> list[Path]:
+    """Return the files in which Bazel's servers on this machine tell their process."""
+    return list(folder.glob("cache/tfbuild/local/output/*/server/server.pid.txt"))
+
+
 def only(file: str, macro: str) -> str:
     """Return Bazel's option that defines a macro for one file."""
     return f"build --per_file_copt={re.escape(file)}@-D{macro}\n"
@@ -213,7 +218,7 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recipe]:
     breaks = "import os\nif 'BREAKS' in os.environ:\n    import no_such_module\n"
     script.write_text(breaks + script.read_text())
     yield Place(tree=tree, base="").recipe(bazel="system")
-    for file in (tmp_path / "cache").rglob("server.pid.txt"):
+    for file in servers(tmp_path):
         with suppress(ProcessLookupError):
             os.kill(int(file.read_text()), signal.SIGKILL)
 
@@ -222,7 +227,7 @@ def test_failures_on_this_machine(local: Recipe, tmp_path: Path) -> None:
     log = build.log_path(local)
 
     def killed() -> bool:
-        pids = list((tmp_path / "cache").rglob("server.pid.txt"))
+        pids = servers(tmp_path)
         if not pids or "Loading:" not in log.read_text():
             return False
         os.kill(int(pids[0].read_text()), signal.SIGKILL)
