@@ -203,13 +203,20 @@ def end_group(number: int) -> bool:
             os.killpg(number, way)
         deadline = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < deadline:
-            try:
-                os.killpg(number, 0)
-            except ProcessLookupError:
+            if not _living(number):
                 return True
-            except PermissionError:
-                break
             time.sleep(_POLL_SECONDS)
+    return False
+
+
+def _living(group: int) -> bool:
+    """Return whether the process group has a member that is more than an entry in a table."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # The second field is the program's name in parentheses and may hold anything.
+            state, _, number = stat.read_text(errors="replace").rpartition(")")[2].split()[:3]
+            if int(number) == group and state not in "ZX":
+                return True
     return False
 
 

@@ -1,150 +1,182 @@
 """A compile that is killed goes on where it was, and leaves nothing running."""
 
 import json
-import os
-import re
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.engine.standin import (
+    ALL,
+    ENOUGH,
+    PATIENCE,
+    Build,
+    Onlooker,
+    executed,
+    is_of_host,
+    names,
+    stored,
+    until,
+    workspace,
+)
+
 pytestmark = pytest.mark.engine
-ENOUGH = 5
-PATIENCE = 600
-Dispose = Callable[[str], None]
+LOG = "/cache/log.json"
 
 
-class Build:
-    """`tfbuild wheel` on the bundled workspace, as a process that can be killed."""
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return workspace(tmp_path_factory.mktemp("standin") / "source", LOG)
 
-    def __init__(self, workspace: Path, base_image: str, folder: Path, cache_home: Path) -> None:
-        self.command = [
-            *(sys.executable, "-m", "tfbuild", "wheel", "--engine", "docker", "--json"),
-            *("--target", "nehalem", "--tensorflow", "2.15.1", "--python", "3.11"),
-            *("--compiler", "system", "--bazel", "apt", "--jobs", "1"),
-            *("--source", str(workspace), "--base-image", base_image),
-        ]
-        self.folder = folder
-        self.environment = {**os.environ, "XDG_CACHE_HOME": str(cache_home)}
-        self.logs = cache_home / "tfbuild/logs"
 
-    def start(self) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            self.command,
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+@pytest.fixture
+def build(source: Path, docker_base: str, tmp_path: Path, cache_home: Path) -> Build:
+    return Build("docker", source, tmp_path, cache_home, base_image=docker_base)
 
-    def finish(self) -> dict[str, object]:
-        done = self.start()
-        out, err = done.communicate(timeout=PATIENCE)
-        assert done.returncode == 0, err
-        document = json.loads(out)
-        assert isinstance(document, dict)
-        return document
 
-    def recipe(self) -> str:
-        done = subprocess.run(
-            [*self.command, "--dry-run"],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return str(json.loads(done.stdout)["recipe_digest"])
+@pytest.fixture(scope="module")
+def volume(source: Path, docker_base: str, cache_home: Path) -> Iterator[Path]:
+    """Where the cache volume lies, after a whole build; image and volume go at the end."""
+    folder = source.parent / "first"
+    first = Build("docker", source, folder, cache_home, target="haswell", base_image=docker_base)
+    image = str(first.finish()["image"])
+    name = f"tfbuild-cache-{image.removeprefix('sha256:')[:16]}"
+    yield Path(docker("volume", "inspect", "--format", "{{.Mountpoint}}", name))
+    docker("rmi", "-f", image)
+    docker("volume", "rm", name)
+
+
+@pytest.fixture
+def empty(volume: Path) -> Path:
+    """The cache volume without anything in it."""
+    subprocess.run(["find", volume, "-mindepth", "1", "-delete"], check=True)
+    return volume
+
+
+def docker(*words: str) -> str:
+    done = subprocess.run(["docker", *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def containers(recipe: str) -> list[str]:
-    words = ["docker", "ps", "-aq", "--filter", f"label=tfbuild.recipe={recipe}"]
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    return docker("ps", "-aq", "--filter", f"label=tfbuild.recipe={recipe}").split()
 
 
-def wait_until_partly_compiled(recipe: str) -> str:
-    """Return the container once Bazel's cache holds some, but not all, actions."""
-    deadline = time.monotonic() + PATIENCE
-    count = "find /cache/disk/ac -type f 2>/dev/null | wc -l"
-    while time.monotonic() < deadline:
-        for container in containers(recipe):
-            words = ["docker", "exec", container, "sh", "-c", count]
-            done = subprocess.run(words, capture_output=True, text=True, check=False)
-            if done.returncode == 0 and int(done.stdout) >= ENOUGH:
-                return container
-        time.sleep(0.2)
-    pytest.fail("the compile never got far enough")
-
-
-def bazels_own_count(log: Path) -> tuple[int, int]:
-    """Return cached and really executed actions as Bazel's closing line counts them."""
-    line = re.findall(r"^INFO: \d+ process(?:es)?: (.*)\.$", log.read_text(), re.MULTILINE)[-1]
-    kinds = {name: int(number) for number, name in re.findall(r"(\d+) ([a-z][a-z -]*)", line)}
-    cached = sum(number for name, number in kinds.items() if name.endswith("cache hit"))
-    return cached, sum(kinds.values()) - cached - kinds.get("internal", 0)
+def test_a_second_target_runs_no_tool_again(build: Build, volume: Path) -> None:
+    """The volume holds one target's actions; Bazel's execution log tells what the second runs."""
+    first = executed(volume / "log.json")
+    assert len(first) == ALL
+    assert any(is_of_host(spawn) for spawn in first)
+    build.command[build.command.index("--target") + 1] = "skylake"
+    record = build.finish()
+    ran = executed(volume / "log.json")
+    assert [spawn["listedOutputs"] for spawn in ran if is_of_host(spawn)] == []
+    assert len(ran) == record["actions"]["executed"]
+    # The figure in RATIONALE.md: kernels, the binding, and the library of both.
+    assert len(ran) == ALL - 3
 
 
 @pytest.mark.parametrize("way", ["docker kill", "SIGKILL", "Ctrl-C"])
-def test_resumes(
-    way: str,
-    workspace: Path,
-    docker_base: str,
-    tmp_path: Path,
-    cache_home: Path,
-    disposed: Dispose,
-) -> None:
-    build = Build(workspace, docker_base, tmp_path, cache_home)
+def test_resumes(way: str, build: Build, empty: Path) -> None:
     recipe = build.recipe()
-    running = build.start()
-    container = wait_until_partly_compiled(recipe)
-    if way == "docker kill":
-        subprocess.run(["docker", "kill", container], check=True, capture_output=True)
-    else:
-        running.send_signal(signal.SIGKILL if way == "SIGKILL" else signal.SIGINT)
-    _, err = running.communicate(timeout=PATIENCE)
-
-    assert not list((tmp_path / "wheels").glob("*.whl*"))
-    if way == "docker kill":
-        assert running.returncode == 6
-        assert "killed from outside" in err
-        assert containers(recipe) == []
-    elif way == "Ctrl-C":
-        assert running.returncode == 130
-        assert containers(recipe) == []
-    else:
-        # Nobody was left to clear up; the next run does.
-        assert len(containers(recipe)) == 1
-
-    document = build.finish()
-    disposed(str(document["image"]))
+    with Onlooker(build.wheels) as onlooker:
+        running = build.start()
+        until(lambda: len(stored(empty / "disk")) >= ENOUGH, "some actions")
+        if way == "docker kill":
+            docker("kill", *containers(recipe))
+        else:
+            running.send_signal(signal.SIGKILL if way == "SIGKILL" else signal.SIGINT)
+        _, err = running.communicate(timeout=PATIENCE)
+        if way == "docker kill":
+            assert running.returncode == 6
+            assert "killed from outside" in err
+            assert containers(recipe) == []
+        elif way == "Ctrl-C":
+            assert running.returncode == 130
+            assert containers(recipe) == []
+        else:
+            # Nobody was left to clear up; the next run does.
+            assert len(containers(recipe)) == 1
+            docker("pause", *containers(recipe))
+        finished = stored(empty / "disk")
+        record = build.finish()
+    assert onlooker.seen > 0
     assert containers(recipe) == []
-    log = next(build.logs.glob(f"*{recipe[:8]}.log"))
-    cached, executed = bazels_own_count(log)
-    assert cached >= ENOUGH - 1
-    assert 0 < executed < 21  # what a compile from nothing executes
-    assert document["actions"] == {
-        "total": document["actions"]["total"],  # type: ignore[index]
-        "cached": cached,
-        "executed": executed,
-    }
+    ran = executed(empty / "log.json")
+    assert record["actions"]["executed"] == len(ran) <= ALL - ENOUGH
+    assert record["attempts"]["count"] == 2
+    assert record["attempts"]["repeated"] == len(names(ran) & finished)
+    assert record["actions"]["cached"] >= len(finished)
+
+
+def test_what_was_lost_is_counted_as_repeated(build: Build, empty: Path) -> None:
+    running = build.start()
+    until(lambda: len(stored(empty / "disk")) >= ENOUGH, "some actions")
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=PATIENCE)
+    finished = stored(empty / "disk")
+    for blob in (empty / "disk").glob("cas/*/*"):
+        blob.unlink()
+    record = build.finish()
+    again = names(executed(empty / "log.json")) & finished
+    assert len(again) == len(finished) >= ENOUGH
+    assert record["attempts"]["repeated"] == len(again)
+
+
+def test_the_same_recipe_at_once_is_refused_to_another_user(
+    build: Build, empty: Path, tmp_path: Path
+) -> None:
+    other = Build("docker", Path("x"), tmp_path / "other", tmp_path / "cache")
+    other.command = build.command
+    running = build.start()
+    until(lambda: len(stored(empty / "disk")) >= 1, "an action")
+    code, _, err = other.run()
+    assert code == 5, err
+    assert "This very recipe is being compiled already" in err
+    assert f"process {running.pid} of this machine" in err
+    out, err = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 0, err
+    assert json.loads(out)["attempts"]["count"] == 1
+
+
+def test_two_recipes_share_a_cache_at_once(
+    build: Build, empty: Path, source: Path, docker_base: str, cache_home: Path, tmp_path: Path
+) -> None:
+    """Each ends with the bytes that it has when it is compiled alone."""
+
+    def one(target: str) -> Build:
+        folder = tmp_path / target
+        return Build("docker", source, folder, cache_home, target=target, base_image=docker_base)
+
+    both = [one("haswell"), one("skylake")]
+    running = [each.start() for each in both]
+    together = []
+    for process in running:
+        out, err = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0, err
+        together.append(json.loads(out))
+    # Neither knows which of the new results are its own.
+    assert [record["attempts"]["count"] for record in together] == [1, 1]
+    for each, record in zip(both, together, strict=True):
+        subprocess.run(["find", empty, "-mindepth", "1", "-delete"], check=True)
+        alone = each.finish()
+        assert alone["actions"]["executed"] == ALL
+        assert alone["sha256"] == record["sha256"], each.command
 
 
 def test_mirror_that_refuses(
     tfbuild: "Callable[..., subprocess.CompletedProcess[str]]",
-    workspace: Path,
+    source: Path,
     bare_base: str,
     cache_home: Path,
     tmp_path: Path,
 ) -> None:
     done = tfbuild(
-        *("wheel", "--no-preflight", "--engine", "docker", "--target", "haswell"),
+        *("wheel", "--engine", "docker", "--target", "haswell"),
         *("--tensorflow", "2.15.1", "--python", "3.11", "--compiler", "system"),
-        *("--bazel", "apt", "--source", workspace, "--base-image", bare_base),
+        *("--bazel", "apt", "--source", source, "--base-image", bare_base, "--no-preflight"),
         *("--apt-mirror", "http://127.0.0.1:9/debian"),
         env={"XDG_CACHE_HOME": str(cache_home)},
     )

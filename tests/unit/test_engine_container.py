@@ -308,3 +308,51 @@ def test_the_engines_own_proxies_are_meant_for_containers(tmp_path: Path) -> Non
     ContainerEngine(client=client).compile(RECIPE, "image", tmp_path, ignore, setup)
     given = client.plans[-1].environment
     assert (given["HTTPS_PROXY"], given["NO_PROXY"]) == ("http://bridge:1", "x")
+
+
+def test_another_machines_compile_that_runs_is_left_alone(tmp_path: Path) -> None:
+    client = Recording()
+    labels = {container.LABEL_RECIPE: RECIPE.digest, LABEL_OWNER: "elsewhere:12:34"}
+    client.there = {"far": labels}
+    client.running = {"far"}
+    with pytest.raises(EngineError, match="compiled already") as caught:
+        ContainerEngine(client=client).compile(RECIPE, "image", tmp_path, ignore)
+    assert "tfbuild on elsewhere" in caught.value.why
+    assert client.calls == []
+    client.running = set()
+    ContainerEngine(client=client).compile(RECIPE, "image", tmp_path, ignore)
+    assert client.calls[0] == "remove far"
+
+
+def test_of_two_that_come_at_once_one_is_told_who_the_other_is(tmp_path: Path) -> None:
+    class Quick(Recording):
+        def create(self, plan: Plan) -> str:
+            labels = {container.LABEL_RECIPE: RECIPE.digest, LABEL_OWNER: owner()}
+            self.there = {"quicker": labels}
+            raise EngineError("docker refused.", why=f"The name {plan.name} is in use.")
+
+    with pytest.raises(EngineError, match="compiled already") as caught:
+        ContainerEngine(client=Quick()).compile(RECIPE, "image", tmp_path, ignore)
+    assert "quicker" in caught.value.why
+
+
+def test_volumes_carry_labels(tmp_path: Path) -> None:
+    client = Recording()
+    ContainerEngine(client=client).compile(RECIPE, "sha256:" + "cd" * 32, tmp_path, ignore)
+    assert client.volumes == {
+        "tfbuild-cache-cdcdcdcdcdcdcdcd": {
+            "tfbuild.cache": "actions",
+            "tfbuild.what": "TensorFlow 2.15.1, Python 3.11",
+        },
+        "tfbuild-downloads": {"tfbuild.cache": "downloads"},
+    }
+
+
+def test_a_look_at_the_network_costs_no_answer_when_its_container_stays() -> None:
+    class Stuck(Recording):
+        def remove(self, container: str) -> None:
+            raise EngineError("docker does not answer.")
+
+    client = Stuck()
+    client.images[RECIPE.base_image] = "sha256:1"
+    assert ContainerEngine(client=client).reaches(RECIPE, "github.com", 443)

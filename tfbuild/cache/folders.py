@@ -112,7 +112,8 @@ def _measure(path: Path) -> tuple[int, datetime]:
             continue
         seen.add((facts.st_dev, facts.st_ino))
         size += facts.st_blocks * _BLOCK
-        if not stat.S_ISDIR(facts.st_mode):
+        # To look at folders and links is to read them: their times tell of this look.
+        if stat.S_ISREG(facts.st_mode):
             latest = max(latest, facts.st_mtime, facts.st_atime)
     if not latest:
         with contextlib.suppress(OSError):
