@@ -1,6 +1,7 @@
 """A compile that is killed goes on where it was, and leaves nothing running."""
 
 import json
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -58,6 +59,14 @@ def empty(volume: Path) -> Path:
 def docker(*words: str) -> str:
     done = subprocess.run(["docker", *words], capture_output=True, text=True, check=True)
     return done.stdout.strip()
+
+
+def bazels_own_count(log: Path) -> tuple[int, int]:
+    """Return cached and really executed actions as Bazel's closing line counts them."""
+    line = re.findall(r"^INFO: \d+ process(?:es)?: (.*)\.$", log.read_text(), re.MULTILINE)[-1]
+    kinds = {name: int(number) for number, name in re.findall(r"(\d+) ([a-z][a-z -]*)", line)}
+    cached = sum(number for name, number in kinds.items() if name.endswith("cache hit"))
+    return cached, sum(kinds.values()) - cached - kinds.get("internal", 0)
 
 
 def containers(recipe: str) -> list[str]:
