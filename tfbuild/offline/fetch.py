@@ -1,7 +1,6 @@
 """Collects everything that a recipe needs in one folder. An interrupted fetch goes on later."""
 
 import fcntl
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -248,7 +247,6 @@ def _facts(
         options={**options, **own},
         toolchain_digest=recipe.toolchain_digest,
         host="" if is_container else tools.compiler_digest(recipe),
-        path="" if is_container else os.environ.get("PATH", os.defpath),
         mirrors=mirrors,
         fetched_at=_now(),
         tfbuild=__version__,
@@ -258,10 +256,10 @@ def _facts(
 def _refreshed(before: Manifest, facts: Manifest) -> Manifest:
     """Return what was known, with this run's words for it."""
     known = before
-    if (before.host, before.path) != (facts.host, facts.path):
-        # Bazel's repositories know the compiler and the PATH.
+    if before.host != facts.host:
+        # Bazel's repositories know the compiler.
         known = replace(before.without(EXTERNAL, REPOSITORY), recipes=())
-    words = ("options", "mirrors", "host", "path")
+    words = ("options", "mirrors", "host")
     return replace(known, **{name: getattr(facts, name) for name in words})
 
 

@@ -55,8 +55,6 @@ class Manifest:
     """ID of the toolchain image."""
     host: str = ""
     """For `--engine local`: the digest of what the compiler there says about itself."""
-    path: str = ""
-    """For `--engine local`: the PATH, which Bazel's repositories may depend on."""
     mirrors: tuple[str, ...] = ()
     files: tuple[File, ...] = field(default_factory=tuple)
     fetched_at: datetime

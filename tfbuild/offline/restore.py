@@ -103,7 +103,7 @@ class Copy:
         led = mirrors.setup(mirrors.parse(held.mirrors))
         if kind == "container":
             return joined(led, Setup(network=False, fetched=places))
-        environment = {"PATH": held.path, "UV_OFFLINE": "1"}
+        environment = {"UV_OFFLINE": "1"}
         if WHEELS in places:
             environment["UV_FIND_LINKS"] = str(places[WHEELS])
         own = Setup(network=False, fetched=places, environment=environment, rc=_NO_DOWNLOADS)

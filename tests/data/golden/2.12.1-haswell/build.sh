@@ -167,19 +167,22 @@ note() { # sentence
 # What `tfbuild fetch` has put into one folder, and what it takes from here.
 # Repositories link to each other and to the source by whole paths. In the archive these are the
 # container's, whatever they are here.
+pattern() { printf '%s' "$1" | sed 's/[][\.*^$|]/\\&/g'; }
+replacement() { printf '%s' "$1" | sed 's/[\&|]/\\&/g'; }
+
 links() { # "from" and "to", again and again: options of tar into $renamed
-    local old new
     renamed=()
     while (($#)); do
-        old=$(printf '%s' "$1" | sed 's/[][\.*^$|]/\\&/g')
-        new=$(printf '%s' "$2" | sed 's/[\&|]/\\&/g')
-        renamed+=(--transform "flags=RHs;s|^$old/|$new/|")
+        renamed+=(--transform "flags=RHs;s|^$(pattern "$1")/|$(replacement "$2")/|")
         shift 2
     done
 }
 
+# Variables like PATH, which markers repeat, name the local engine's folder.
+engine_folder=${TFBUILD_OUTPUT_BASE%/output/*}
+
 take_fetched() {
-    local part=$TFBUILD_OUTPUT_BASE/external.part external=$TFBUILD_OUTPUT_BASE/external entry name renamed
+    local part=$TFBUILD_OUTPUT_BASE/external.part external=$TFBUILD_OUTPUT_BASE/external entry name renamed was
     if [[ -e $TFBUILD_OUTPUT_BASE/server/server.pid.txt ]]; then "$bazel" "${startup[@]}" shutdown; fi
     echo "tfbuild: takes what was fetched from $TFBUILD_FETCHED"
     # Renewed times tell which of them this run uses.
@@ -188,6 +191,9 @@ take_fetched() {
     rm -rf "$part"
     mkdir -p "$part" "$external"
     tar -x -f "$TFBUILD_FETCHED/external.tar" -C "$part" "${renamed[@]}"
+    was=$(<"$part/engine-folder")
+    rm "$part/engine-folder"
+    sed -i "/^ENV:/ s|$(pattern "$was")/|$(replacement "$engine_folder")/|g" "$part"/@*.marker
     for entry in "$part"/*; do
         name=${entry##*/}
         # What Bazel has finished here stays. A repository counts once its marker is there.
@@ -200,10 +206,13 @@ take_fetched() {
 }
 
 keep_fetched() { # a file that is older than all that was used
-    local renamed
+    local renamed beside
+    beside=$(mktemp -d)
+    echo "$engine_folder" >"$beside/engine-folder"
     links "$TFBUILD_OUTPUT_BASE" /tfbuild/output_base "$TFBUILD_SOURCE" /tfbuild/source
     tar -c -f "$TFBUILD_OUT/external.tar" -C "$TFBUILD_OUTPUT_BASE/external" --sort=name \
-        --owner=0 --group=0 --numeric-owner "${renamed[@]}" .
+        --owner=0 --group=0 --numeric-owner "${renamed[@]}" . -C "$beside" engine-folder
+    rm -r "$beside"
     # Other releases share the cache. Bazel renews the time of each file that it takes from it.
     (cd "$TFBUILD_CACHE/repository" && find . -type f -newer "$1" -print0 | sort -z) |
         tar -c -f "$TFBUILD_OUT/repository.tar" -C "$TFBUILD_CACHE/repository" --null \
