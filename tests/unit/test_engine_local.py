@@ -197,3 +197,19 @@ def test_the_plan_names_what_is_fetched_without_a_container() -> None:
     assert "Python packages" not in names("2.21.0", "3.12"), "there Bazel brings them"
     assert names("2.21.0", "3.12")["Bazel, if Bazelisk lacks it"].endswith("7.4.1-linux-x86_64")
     assert "base image" not in names("2.12.1", "3.10")
+
+
+def test_all_that_is_missing_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = next(version for version in ("3.9", "3.10") if version != HERE)
+    given, options = Sources(bazel="7.4.1"), Options(compiler="gcc-13")
+    one = recipe.make("2.15.1", other, target.find("haswell"), given, options)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    for name in ("PYENV_ROOT", "UV_PYTHON_INSTALL_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / "empty"))
+    monkeypatch.setattr(tools, "_PROGRAMS", tmp_path / "empty")
+    told = " ".join(str(error) for error in tools.problems(one))
+    assert "gcc-13 is not here" in told
+    assert f"no python{other}" in told

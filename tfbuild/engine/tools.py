@@ -72,6 +72,10 @@ def bazel_version(wanted: str = "") -> str:
     return word or "unknown"
 
 
+def _is_missing() -> bool:
+    return not any(map(shutil.which, _BAZELS))
+
+
 def _is_bazelisk() -> bool:
     return Path(bazel()).resolve().name.startswith("bazelisk")
 
@@ -103,8 +107,10 @@ def problems(recipe: "Recipe") -> tuple[TfbuildError, ...]:
     """Return everything that `check` would refuse, not only the first. Downloads nothing."""
     found: dict[str, TfbuildError] = {}
     for look in _LOOKS:
-        if look is _check_bazel and _is_bazelisk():
-            continue  # To ask it for a release's version would make it fetch that release.
+        if look is _check_bazel and (_is_missing() or _is_bazelisk()):
+            # The engine itself tells that there is none; to ask Bazelisk for a release's version
+            # would make it fetch that release.
+            continue
         try:
             look(recipe)
         except (UsageError, EngineError) as error:

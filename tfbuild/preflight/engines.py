@@ -36,12 +36,12 @@ def answers(inquiry: Inquiry) -> Iterator[Finding]:
 def tools_of_this_machine(inquiry: Inquiry) -> Iterator[Finding]:
     """Check Bazel, compiler and Python of this machine for the local engine."""
     recipe = inquiry.question.recipe
-    if not inquiry.is_local or recipe is None or inquiry.engine() is None:
+    if not inquiry.is_local or recipe is None:
         return
     found = tools.problems(recipe)
     for error in found:
         yield failure("tools", error)
-    if not found:
+    if not found and inquiry.engine() is not None:
         python = tools.interpreter(recipe.python)
         yield ok("tools", f"{tools.bazel()}, {recipe.compiler} compiler, {python}")
 
