@@ -268,14 +268,20 @@ def test_each_tool_trusts_it(way: str, made: Made, served: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["docker", "podman"])
 def test_proxies_of_a_build_are_recorded_nowhere(
-    name: str, bare_base: str, request: pytest.FixtureRequest, tmp_path: Path
+    name: str,
+    bare_base: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The engine's own builder, as it is used when there is no certificate."""
     base = bare_base if name == "docker" else request.getfixturevalue("podman_bare")
     variables = {"HTTPS_PROXY": "http://someone:hush@proxy.invalid:3128", "NO_PROXY": "here"}
     (tmp_path / "Dockerfile").write_text(
-        f'FROM {base} AS toolchain\nRUN echo "seen: $HTTPS_PROXY $NO_PROXY"\n'
+        f'FROM {base} AS toolchain\nRUN echo "seen: $HTTPS_PROXY $NO_PROXY$HTTP_PROXY"\n'
     )
+    # One that the command line has left out is not handed on by the engine's program either.
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     tag, lines = "tfbuild-test/proxies:latest", list[str]()
     client = CLIENTS[name]()
     client.facts()

@@ -73,6 +73,23 @@ def test_podman_learns_limits_from_its_own_error() -> None:
     assert list(client._limits) == ["nofile", "nproc"]
 
 
+# As podman 4.3.1 with crun 1.8.1 prints it on a machine with both generations of cgroups.
+CGROUPS = (
+    "error running container: from /usr/bin/crun creating container for [/bin/sh -c true]: cgroups "
+    "in hybrid mode not supported, drop all controllers from cgroupv2"
+)
+
+
+def test_podman_learns_the_runtime_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runc").write_text("")
+    (tmp_path / "runc").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    client = PodmanClient()
+    assert client._learn(CGROUPS)
+    assert client._global == ["--runtime", str(tmp_path / "runc")]
+    assert not client._learn(CGROUPS), "nothing else is left to try"
+
+
 def test_podman_gives_up_when_no_limit_helps() -> None:
     client = PodmanClient()
     assert any(not client._learn(RLIMIT) for _ in range(10))

@@ -13,6 +13,7 @@ from typing import Any, cast
 from tfbuild import process
 from tfbuild.engine.base import Exit, Facts, OnLine
 from tfbuild.engine.client import NO_LABELS, Plan
+from tfbuild.engine.proxies import NAMES
 from tfbuild.errors import EngineError, SaveError
 
 # The numbers that runc gives to limits, and podman's names for them.
@@ -23,7 +24,7 @@ _LIMITS = {
     "NOFILE": ("nofile", resource.RLIMIT_NOFILE),
 }
 _LIMIT = re.compile(r"rlimit(?: type|s?:? `?RLIMIT_)\s*(\w+)", re.IGNORECASE)
-_RUNTIME = re.compile(r"(crun|cgroup|OCI runtime)", re.IGNORECASE)
+_RUNTIME = re.compile(r"(crun\b|cgroups? |OCI runtime)", re.IGNORECASE)
 # podman itself (125), command not executable (126), command not found (127)
 _OWN_FAILURES = frozenset({125, 126, 127})
 _ANSWER_SECONDS = 60.0
@@ -112,15 +113,23 @@ class PodmanClient:
     ) -> bool:
         """Build a stage of the Dockerfile in the folder; False if a step failed."""
         named = [word for key, value in labels.items() for word in ("--label", f"{key}={value}")]
-        # The Docker format keeps SHELL instructions, which the OCI format has no room for.
-        return self._stream(
-            on_line,
-            *("build", "--format", "docker", "--target", stage, "--tag", tag, *named),
+        words = [
+            # The Docker format keeps SHELL instructions, which the OCI format has no room for.
+            *("--format", "docker", "--target", stage, "--tag", tag, *named),
             # Podman hands its own proxy variables on, and writes them down nowhere.
             "--http-proxy=true" if proxies else "--http-proxy=false",
             *("--file", str(context / "Dockerfile"), str(context)),
-            environment=proxies,
-        ).ok
+        ]
+        theirs = {name for one in NAMES for name in (one, one.lower())}
+        environment = {key: value for key, value in os.environ.items() if key not in theirs}
+        for _ in range(_ATTEMPTS):
+            done = self._stream(
+                on_line, "build", *self._ulimits(), *words, environment={**environment, **proxies}
+            )
+            # What was built before a container could not be started is in the builder's cache.
+            if done.ok or not self._learn(done.stdout):
+                return done.ok
+        return False
 
     def commit(self, container: str, tag: str) -> str:
         """Make an image of a container that has ended; return its ID."""
@@ -325,8 +334,9 @@ class PodmanClient:
     def _stream(
         self, on_line: OnLine, *words: str, environment: Mapping[str, str] | None = None
     ) -> process.Completed:
-        env = {**os.environ, **environment} if environment else None
         try:
-            return process.stream(["podman", *self._global, *words], on_line, env=env, check=False)
+            return process.stream(
+                ["podman", *self._global, *words], on_line, env=environment, check=False
+            )
         except process.ProcessError as error:
             raise EngineError("podman does not answer.", why=str(error)) from error
