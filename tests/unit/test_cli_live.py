@@ -106,6 +106,8 @@ with console.progress() as shown:
     shown.course({COURSE!r})
     shown.note("a [note] stays")
     time.sleep(1.2)  # it is drawn twice a second
+    shown.course(Course(phase="Packaging", seconds=5000, done=34131, total=34131, cached=600))
+    time.sleep(2.2)
     shown.phase("Labelling the wheel")
     shown.step(1, 2, "twice [a]")
 print("the result")
@@ -142,3 +144,7 @@ def test_a_bar_at_a_terminal() -> None:
     assert "600 from the cache, 4 running, about 41 min left" in text
     assert "Compiling tensorflow/core/kernels/conv_ops.cc" in text
     assert "Labelling the wheel: twice [a]" in text
+    # Nothing stands still because all actions are done.
+    packing = [line for line in text.replace("\r", "\n").splitlines() if "Packaging" in line]
+    assert len({line[0] for line in packing}) > 1, "the spinner"
+    assert len({line.split()[-1] for line in packing}) > 1, "the time"

@@ -1,6 +1,7 @@
 """A bar at a terminal. Imports rich, so only who shows one imports this."""
 
 from collections.abc import Iterable
+from datetime import timedelta
 
 from rich import progress
 from rich.console import RenderableType
@@ -18,11 +19,11 @@ class Bar:
     def __init__(self) -> None:
         # Two refreshes a second: more would take processor time from what is measured.
         self._bar = _Lines(
-            progress.SpinnerColumn(),
+            _Spinner(),
             progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(bar_width=30),
             progress.MofNCompleteColumn(),
-            progress.TimeElapsedColumn(),
+            _Elapsed(),
             _Left(),
             console=console.messages(),
             refresh_per_second=2,
@@ -77,6 +78,20 @@ class _Lines(progress.Progress):
         yield self.make_tasks_table(self.tasks)
         for line in self.below:
             yield Text(f"  {line}", no_wrap=True, overflow="ellipsis")
+
+
+class _Spinner(progress.SpinnerColumn):
+    """Turns on when all that is known is done: Bazel may find more, or the wheel be packed."""
+
+    def render(self, task: progress.Task) -> RenderableType:
+        return self.spinner.render(task.get_time())
+
+
+class _Elapsed(progress.TimeElapsedColumn):
+    """Goes on for the same reason."""
+
+    def render(self, task: progress.Task) -> Text:
+        return Text(str(timedelta(seconds=int(task.elapsed or 0))), style="progress.elapsed")
 
 
 class _Left(progress.TimeRemainingColumn):

@@ -93,7 +93,7 @@ class Follower:
             seconds=seconds,
             done=done,
             total=total,
-            cached=self._cached,
+            cached=self._cached if total else None,
             running=self._running,
             left=left,
             now=f"{self._fetched} files downloaded; {self._now}" if loading else self._now,
