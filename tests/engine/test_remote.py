@@ -1,8 +1,12 @@
 """Beyond one machine: caches and workers that are real servers. Bazel's own count is the oracle."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,38 +49,45 @@ def grid(nginx: Nginx, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
         yield f"grpc://127.0.0.1:{nginx.grpc}"
 
 
+COMPILER = """\
+#!/bin/sh
+[ "$*" = -v ] && echo "%s" >&2
+exec /usr/bin/gcc "$@"
+"""
+
+
 class Machine:
-    """This one, but with a folder for caches of its own: as good as another one."""
+    """This one, with a folder for caches of its own; a new folder of that name makes it another.
+
+    The place is a part of the keys of actions, as it is in the PATH. So is the compiler's path.
+    """
 
     def __init__(self, tfbuild: TfBuild, source: Path, folder: Path) -> None:
         self.tfbuild, self.folder = tfbuild, folder
         self.header = folder / "header"
-        self.tools = folder.parent / "tools"
-        self.tools.mkdir(exist_ok=True)
-        folder.mkdir()
         self.header.write_text(f"# who we are\nAuthorization: {SECRET}\n")
-        self.words: tuple[str | Path, ...] = (
-            *RELEASE,
-            "--engine",
-            "local",
-            "--bazel",
-            "system",
-            "--source",
-            source,
-        )
+        self.compiler = folder / "compiler"
+        self.change_compiler("the first one")
+        self.words: list[str | Path] = [*RELEASE, "--engine", "local", "--bazel", "system"]
+        self.words += ["--source", source, "--output-dir", folder / "wheels", "--json"]
+
+    def change_compiler(self, version: str) -> None:
+        """Let the compiler, which Bazel does not look into, tell another version."""
+        self.compiler.write_text(COMPILER % version)
+        self.compiler.chmod(0o755)
+
+    def become_another(self) -> None:
+        """Keep nothing of what was compiled."""
+        shutil.move(self.folder / "cache", Path(tempfile.mkdtemp(dir=self.folder)) / "old")
 
     def build(
         self, *options: str | Path, target: str = "nehalem"
     ) -> "subprocess.CompletedProcess[str]":
-        import os
-
         return self.tfbuild(
-            *("wheel", "--target", target, *self.words, "--output-dir", self.folder / "wheels"),
-            *options,
+            *("wheel", "--target", target, *self.words, *options),
             env={
                 "XDG_CACHE_HOME": str(self.folder / "cache"),
-                # The PATH is a part of the key of an action.
-                "PATH": f"{self.tools}:{os.environ['PATH']}",
+                "CC": str(self.compiler),
                 "TEST_SECRET": SECRET,
             },
         )
@@ -98,119 +109,115 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tfbuild: TfBuild, source: Path, tmp_path: Path) -> Callable[[str], Machine]:
-    return lambda name: Machine(tfbuild, source, tmp_path / name)
+def machine(tfbuild: TfBuild, source: Path, tmp_path: Path) -> Machine:
+    need(shutil.which("bazel"), "there is no Bazel")
+    return Machine(tfbuild, source, tmp_path)
 
 
-def test_http_cache(machine: Callable[[str], Machine], nginx: Nginx) -> None:
+def test_http_cache(machine: Machine, nginx: Nginx) -> None:
     cache = ("--remote-cache", f"http://127.0.0.1:{nginx.http}/c")
-    first, second, third = machine("first"), machine("second"), machine("third")
-    done = first.build(*cache, "--remote-header-file", first.header)
+    header = ("--remote-header-file", machine.header)
+    done = machine.build(*cache, *header)
     assert done.returncode == 0, done.stderr
     assert f"remote cache: http://127.0.0.1:{nginx.http}/c (with Authorization)" in done.stderr
-    assert first.count()["linux-sandbox"] == ACTIONS
+    assert machine.count()["linux-sandbox"] == ACTIONS
     assert sum(way == ("PUT", "ac", 201) for way in nginx.requests()) == ACTIONS
-    assert first.holds("se#cr") == []
+    assert machine.holds("se#cr") == []
     assert "se#cr" not in done.stdout + done.stderr
     # Not even printed and then hidden: it was never said.
-    assert "[hidden]" not in first.log()
+    assert "[hidden]" not in machine.log()
+    first = json.loads(done.stdout)
 
-    # Another assembler, which Bazel does not see: none of those results, and none given.
-    (first.tools / "as").write_text(
-        '#!/bin/sh\n[ "$1" = --version ] && echo "GNU assembler 9.9"\nexec /usr/bin/as "$@"\n'
-    )
-    (first.tools / "as").chmod(0o755)
-    done = second.build(*cache, "--remote-header-file", second.header, "--remote-read-only")
+    # Another compiler, which Bazel does not see: none of those results, and none given.
+    machine.become_another()
+    machine.change_compiler("another one")
+    done = machine.build(*cache, *header, "--remote-read-only")
     assert done.returncode == 0, done.stderr
     assert "read only" in done.stderr
-    assert "remote cache hit" not in second.count()
+    assert "remote cache hit" not in machine.count()
     assert set(nginx.requests()) == {("GET", "ac", 404)}
 
-    # The same tools again: everything is there.
-    (first.tools / "as").unlink()
-    done = third.build(*cache, "--remote-header-env", "authorization=TEST_SECRET", "--json")
+    # The same compiler again: everything is there.
+    machine.become_another()
+    machine.change_compiler("the first one")
+    done = machine.build(*cache, "--remote-header-env", "authorization=TEST_SECRET")
     assert done.returncode == 0, done.stderr
-    assert third.count()["remote cache hit"] == ACTIONS
-    assert json.loads(done.stdout)["actions"]["cached"] == ACTIONS
-    assert json.loads(done.stdout)["actions"]["executed"] == 0
+    assert machine.count()["remote cache hit"] == ACTIONS
+    third = json.loads(done.stdout)
+    assert (third["actions"]["cached"], third["actions"]["executed"]) == (ACTIONS, 0)
+    assert third["sha256"] == first["sha256"]
     asked = nginx.requests()
     assert sum(way == ("GET", "ac", 200) for way in asked) == ACTIONS
     assert not [way for way in asked if way[0] == "PUT"]
-    wheels = {json.loads(done.stdout)["sha256"]}
-    wheels |= {json.loads(next((one.folder / "wheels").glob("*.json")).read_text())["sha256"]
-               for one in (first, second)}  # fmt: skip
-    assert len(wheels) == 1
 
     # Without the header the server says no; the user hears of it, and gets the wheel.
-    done = third.build(*cache, target="haswell")
+    done = machine.build(*cache, target="haswell")
     assert done.returncode == 0, done.stderr
     notes = [line for line in done.stderr.splitlines() if "remote server" in line]
     assert ["gives nothing" in notes[0], "takes nothing" in notes[1]] == [True, True]
     assert all("401 Unauthorized" in note and "--remote-header-file" in note for note in notes)
 
 
-def test_https_cache(machine: Callable[[str], Machine], nginx: Nginx) -> None:
-    one, authority = machine("one"), nginx.folder / "ca.pem"
+def test_https_cache(machine: Machine, nginx: Nginx) -> None:
+    authority = nginx.folder / "ca.pem"
     cache = ("--remote-cache", f"https://localhost:{nginx.https}/s")
-    header = ("--remote-header-file", one.header)
-    distrusting = one.build(*cache, *header)
+    header = ("--remote-header-file", machine.header)
+    distrusting = machine.build(*cache, *header)
     assert distrusting.returncode == 5
     assert "unable to find valid certification path" in distrusting.stderr
     assert "--ca-certificate" in distrusting.stderr
     nginx.requests()
-    done = one.build(*cache, *header, "--ca-certificate", authority)
+    done = machine.build(*cache, *header, "--ca-certificate", authority)
     assert done.returncode == 0, done.stderr
     assert ("PUT", "ac", 201) in nginx.requests()
 
 
-def test_grpc_cache(machine: Callable[[str], Machine], nginx: Nginx, grid: str) -> None:
+def test_grpc_cache(machine: Machine, grid: str) -> None:
     cache = ("--remote-cache", grid, "--remote-instance", "main")
-    first, second = machine("first"), machine("second")
-    header = ("--remote-header-file", first.header)
-    refused = first.build(*cache)
+    header = ("--remote-header-file", machine.header)
+    refused = machine.build(*cache)
     assert refused.returncode == 5
     assert "UNAUTHENTICATED: HTTP status code 401" in refused.stderr
     assert "--remote-header-file" in refused.stderr
-    lost = first.build("--remote-cache", grid, "--remote-instance", "elsewhere", *header)
+    lost = machine.build("--remote-cache", grid, "--remote-instance", "elsewhere", *header)
     assert lost.returncode == 5
     assert "Invalid instance name: [elsewhere]" in lost.stderr
     assert "--remote-instance" in lost.stderr
 
-    assert first.build(*cache, *header).returncode == 0
-    assert first.count()["linux-sandbox"] == ACTIONS
-    assert first.holds("se#cr") == []
-    done = second.build(*cache, *header)
+    assert machine.build(*cache, *header).returncode == 0
+    assert machine.count()["linux-sandbox"] == ACTIONS
+    assert machine.holds("se#cr") == []
+    machine.become_another()
+    done = machine.build(*cache, *header)
     assert done.returncode == 0, done.stderr
-    assert second.count()["remote cache hit"] == ACTIONS
+    assert machine.count()["remote cache hit"] == ACTIONS
 
 
-def test_server_that_is_down(machine: Callable[[str], Machine]) -> None:
-    one = machine("one")
+def test_server_that_is_down(machine: Machine) -> None:
     cache = ("--remote-cache", "grpc://127.0.0.1:9")
     for options, said in (((), "127.0.0.1:9"), (("--no-preflight",), "Connection refused: /127")):
-        refused = one.build(*cache, *options)
+        refused = machine.build(*cache, *options)
         assert refused.returncode == 5
         assert said in refused.stderr
         assert "--remote-local-fallback" in refused.stderr
-        assert not list((one.folder / "wheels").glob("*.whl*"))
-    done = one.build(*cache, "--remote-local-fallback")
+        assert not list((machine.folder / "wheels").glob("*.whl*"))
+    done = machine.build(*cache, "--remote-local-fallback")
     assert done.returncode == 0, done.stderr
     assert "note: the remote server does not answer" in done.stderr
-    assert one.count()["linux-sandbox"] == ACTIONS
+    assert machine.count()["linux-sandbox"] == ACTIONS
 
 
-def test_remote_execution(machine: Callable[[str], Machine], tmp_path: Path) -> None:
+def test_remote_execution(machine: Machine, tmp_path: Path) -> None:
     """2.4.1 of buildbox speaks version 2.0 of the protocol, as Bazel 4 does; 2.8.1 does not."""
-    one = machine("one")
     with executor(tmp_path / "new", "2.8.1") as address:
-        refused = one.build("--remote-executor", address)
+        refused = machine.build("--remote-executor", address)
     assert refused.returncode == 5
     assert "API version 2.0 is not supported by the server" in refused.stderr
     assert "leave the server out" in refused.stderr
     with executor(tmp_path / "old", "2.4.1") as address:
-        done = one.build("--remote-executor", address)
+        done = machine.build("--remote-executor", address)
     assert done.returncode == 0, done.stderr
-    assert one.count()["remote"] == ACTIONS
+    assert machine.count()["remote"] == ACTIONS
     assert f"remote execution: {address}" in done.stderr
 
 
@@ -231,9 +238,6 @@ def test_http_cache_from_containers(
     disposed: Callable[[str], None],
 ) -> None:
     """Two targets would share host tools; the second run has no disk cache, so all is remote."""
-    import os
-    import sys
-
     nginx = Nginx(tmp_path / "nginx", SECRET, bridge)
     words = [
         *(sys.executable, "-m", "tfbuild", "wheel", "--engine", "docker", "--json", "--replace"),
