@@ -100,7 +100,7 @@ def matrix(  # noqa: PLR0917 - a command has as many parameters as it has option
 
     What is there already is skipped, a failure does not stop the rest, and the
     summary is a table. Options after -- are those of `tfbuild wheel`. The lists may
-    stand in [tool.tfbuild.matrix] as targets, releases, pythons, exclude.
+    stand in pyproject.toml, tool.tfbuild.matrix: targets, releases, pythons, exclude.
 
     Example: tfbuild matrix -t haswell -t skylake --tensorflow 2.21 --dry-run -- --jobs 8
     """
