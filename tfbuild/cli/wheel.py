@@ -278,6 +278,8 @@ def _show_built(built: "BuiltWheel", output_dir: Path, *, json_: bool) -> None:
     if built.attempts is not None and built.attempts.count > 1:
         rows.append(("attempts", _attempts(built.attempts)))
     _print_rows(rows)
+    for notice in built.notices:
+        console.say(f"note: {notice}")
     console.say(f"Next: tfbuild inspect {shlex.quote(str(path))}")
 
 
