@@ -213,3 +213,30 @@ def test_all_that_is_missing_is_told_at_once(
     told = " ".join(str(error) for error in tools.problems(one))
     assert "gcc-13 is not here" in told
     assert f"no python{other}" in told
+
+
+@pytest.mark.parametrize(
+    ("source", "moving"),
+    [
+        ("https://git.example/tf.git#main", "https://git.example/tf.git#main"),
+        ("https://git.example/tf.git#" + "ab" * 20, ""),
+        (None, ""),
+    ],
+)
+def test_a_source_that_may_move_on_is_told(source: str | None, moving: str) -> None:
+    one = recipe.make("2.15.1", "3.11", target.find("haswell"), Sources(source=source))
+    assert tools.moving(one) == moving
+
+
+def test_the_path_does_not_depend_on_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bazel's actions see it: another one makes all of them run again."""
+    before = tools.path(Path("/opt/python/bin"))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert tools.path(Path("/opt/python/bin")) == before
+    assert before.split(":")[0] == "/opt/python/bin"
+    (tmp_path / "compiler").write_text("")
+    (tmp_path / "compiler").chmod(0o755)
+    monkeypatch.setenv("CC", "compiler")
+    assert str(tmp_path) in tools.path(Path("/opt/python/bin")).split(":")

@@ -222,6 +222,13 @@ def name_downloads(
     )
     for place in places:
         console.say(f"  {place.what}: {place.where}")
+    from tfbuild.engine import tools
+
+    if (branch := tools.moving(recipe)) and not is_bundled:
+        console.say(
+            f"note: {branch} is fetched once and then kept with the toolchain; a name that moves "
+            "on is not followed. A commit in its place is exact; the record says which it was."
+        )
 
 
 def _build(

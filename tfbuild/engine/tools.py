@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _BAZELS = ("bazel", "bazelisk")
 _PROGRAMS = Path("/usr/bin")
 _INCLUDE = "import sysconfig; print(sysconfig.get_path('include'))"
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # What build scripts and rules of TensorFlow start by name.
 _HELPERS = ("git", "patchelf", "xxd", "zip", "unzip", "curl", "rsync", "java")
 
@@ -26,6 +28,13 @@ _HELPERS = ("git", "patchelf", "xxd", "zip", "unzip", "curl", "rsync", "java")
 def decided(recipe: "Recipe", part: str) -> dict[str, str]:
     """Return what the recipe decided about its "source" or its "bazel"."""
     return cast("dict[str, str]", json.loads(recipe.files["recipe.json"])[part])
+
+
+def moving(recipe: "Recipe") -> str:
+    """Return the branch or tag that the source is named by ("url#main"); "" for anything exact."""
+    tree = decided(recipe, "source")
+    exact = tree["kind"] != "git" or _COMMIT.fullmatch(tree["ref"])
+    return "" if exact else f"{tree['url']}#{tree['ref']}"
 
 
 def bazel() -> str:
