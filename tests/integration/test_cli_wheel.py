@@ -127,3 +127,20 @@ def test_help_has_an_example(command: str, tfbuild: Run) -> None:
     done = tfbuild(command, "--help")
     assert done.returncode == 0
     assert f"Example: tfbuild {command}" in done.stdout
+
+
+def test_a_proxy_that_containers_do_not_reach(tfbuild: Run) -> None:
+    words = ("wheel", "--target", "haswell", "--dry-run")
+    env = {"HTTPS_PROXY": "http://127.0.0.1:9"}
+    done = tfbuild(*words, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "HTTPS_PROXY" in done.stderr
+    assert "loopback" in done.stderr
+    assert "loopback" not in tfbuild(*words, "--engine", "local", env=env).stderr
+
+
+def test_a_certificate_that_is_none(tfbuild: Run, tmp_path: Path) -> None:
+    (tmp_path / "own.pem").write_text("nothing")
+    done = tfbuild("wheel", "--target", "haswell", "--dry-run", "--ca-certificate", "own.pem")
+    assert done.returncode == 2
+    assert "own.pem is no certificate" in done.stderr
