@@ -112,9 +112,11 @@ def _download(run: Watch, log: str) -> EngineError | None:
 
 def _lacking(run: Watch, log: str) -> EngineError | None:
     """Return the error for something that a fetched folder does not hold."""
-    line = next((line for line in run.last if line.startswith("ERROR") and _is_fetch(line)), "")
-    if not line:
+    found = [line for line in run.last if line.startswith("ERROR") and _is_fetch(line)]
+    if not found:
         return None
+    # The first only says that there is one; the last tells who needs it, and why it failed.
+    line = found[-1]
     return EngineError(
         "The fetched folder lacks something that this recipe needs.",
         why=line.strip()[:_LONGEST],
