@@ -7,6 +7,7 @@ import resource
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -239,7 +240,8 @@ class PodmanClient:
         form = ("--format", "docker-archive", "--multi-image-archive")
         done = self._try("save", *form, "--output", str(path), *tags)
         if not done.ok:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
             if "no space left" in done.stderr.lower():
                 raise SaveError(f"Cannot save {path}: the disk is full.", why=done.stderr.strip())
             raise EngineError("podman cannot save the images.", why=done.stderr.strip())
