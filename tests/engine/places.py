@@ -202,10 +202,13 @@ class Relay:
 
     def __init__(self, path: str) -> None:
         self.connections: list[socket.socket] = []
+        self.is_open = True
         relay = self
 
         class Handler(socketserver.BaseRequestHandler):
             def handle(self) -> None:
+                if not relay.is_open:
+                    return
                 relay.connections.append(self.request)
                 with socket.socket(socket.AF_UNIX) as far, suppress(OSError):
                     far.connect(path)
@@ -215,7 +218,8 @@ class Relay:
         self.address = f"tcp://127.0.0.1:{self._server.server_address[1]}"
 
     def cut(self) -> int:
-        """End every connection that is open; return how many there were."""
+        """End every connection and let no other in; return how many there were."""
+        self.is_open = False
         cut = 0
         for one in self.connections:
             with suppress(OSError):

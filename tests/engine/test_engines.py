@@ -432,12 +432,17 @@ def test_a_context_over_tcp_whose_connection_breaks(
         mounts = json.loads(docker("inspect", container))[0]["Mounts"]
         assert {mount["Type"] for mount in mounts} == {"volume"}
         assert relay.cut() >= 1
+        # Long enough for tfbuild to find it closed, too.
+        time.sleep(5)
+        relay.is_open = True
         out, err = running.communicate(timeout=PATIENCE)
         document = remote.check(out, err)
     assert document["image"] == made.image, "the toolchain was there"
     assert document["actions"]["executed"] == 21  # type: ignore[index]
     log = next((cache_home / "tfbuild/logs").glob(f"*{made.recipe[:8]}.log"))
-    assert "tfbuild: /out/" in log.read_text(), "the end of the output came over a new connection"
+    told = log.read_text()
+    assert "tfbuild: /out/" in told, "the end of the output came over a new connection"
+    assert told.count("tfbuild: Bazel") == 1, "and nothing came twice"
 
 
 def test_a_daemon_behind_ssh(made: Made, tmp_path: Path, cache_home: Path) -> None:

@@ -25,6 +25,7 @@ from tfbuild import artifact
 from tfbuild.engine import archives, docker_host, proxies, transfer
 from tfbuild.engine.base import Exit, Facts, OnLine
 from tfbuild.engine.client import NO_LABELS, Plan
+from tfbuild.engine.follow import Follow
 from tfbuild.errors import EngineError
 
 P = ParamSpec("P")
@@ -32,6 +33,8 @@ R = TypeVar("R")
 _CHUNK = 1 << 20
 # Removing a container with many gigabytes in it takes a while.
 _TIMEOUT_SECONDS = 300
+# How long a daemon on another machine may be out of reach before a build gives up.
+_PATIENCE_SECONDS = 900.0
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -43,7 +46,7 @@ class DockerClient:
     def facts(self) -> Facts:
         """Ask the daemon what it is."""
         info = _guard(self._api.info)
-        is_remote = not docker_host.address().startswith("unix://")
+        is_remote = self._is_far()
         return Facts(
             name=self.name,
             version=str(info["ServerVersion"]),
@@ -179,7 +182,8 @@ class DockerClient:
         host = self._api.create_host_config(
             binds={name: {"bind": place, "mode": "rw"} for name, place in plan.volumes.items()},
             # Some log drivers that a daemon may have as its default cannot be read back.
-            log_config=LogConfig(type=LogConfig.types.JSON),
+            # And none that drops its beginning: a log is read again when a connection broke.
+            log_config=LogConfig(type=LogConfig.types.JSON, config={"max-size": "-1"}),
             network_mode=None if plan.network else "none",
             # Without a name: it goes with the container.
             mounts=[Mount(plan.private, None)] if plan.private else None,
@@ -206,15 +210,22 @@ class DockerClient:
     def run(self, container: str, on_line: OnLine) -> Exit:
         """Start the container, hand over its output, wait for its end."""
         _guard(self._api.start, container)
-        since: int | None = None
+        log, lost = Follow(on_line), 0.0
         while True:
-            moment = int(time.time())
-            self._follow(container, since, on_line)
-            state = _guard(self._api.inspect_container, container)["State"]
-            if not state["Running"]:
-                return Exit(code=int(state["ExitCode"]), out_of_memory=bool(state["OOMKilled"]))
-            # A remote daemon's stream may break in a build of hours; the container goes on.
-            since = moment if since is None else max(since, moment)
+            try:
+                log.read(archives.lines(_guarded(_guard(self._log, container))))
+                state = _guard(self._api.inspect_container, container)["State"]
+            except _NotFoundError:
+                raise
+            except EngineError:
+                # A connection may break in a build of hours; the container goes on.
+                lost = lost or time.monotonic()
+                if not self._is_far() or time.monotonic() - lost > _PATIENCE_SECONDS:
+                    raise
+            else:
+                lost = 0.0
+                if not state["Running"]:
+                    return Exit(code=int(state["ExitCode"]), out_of_memory=bool(state["OOMKilled"]))
             time.sleep(1)
 
     def get(self, container: str, folder: str, into: Path) -> None:
@@ -253,13 +264,11 @@ class DockerClient:
         except _NotFoundError:
             return
 
-    def _follow(self, container: str, since: int | None, on_line: OnLine) -> None:
-        def follow() -> Iterable[bytes]:
-            return self._api.logs(container, stream=True, follow=True, **_only(since=since))
+    def _log(self, container: str) -> Iterable[bytes]:
+        return cast("Iterable[bytes]", self._api.logs(container, stream=True, follow=True))
 
-        stream = _guard(follow)
-        for line in archives.lines(_guarded(stream)):
-            on_line(line)
+    def _is_far(self) -> bool:
+        return not docker_host.address().startswith("unix://")
 
     @cached_property
     def _api(self) -> docker.APIClient:
@@ -303,9 +312,3 @@ def _follow_build(events: Iterable[Mapping[str, Any]], on_line: OnLine) -> bool:
             if plain:
                 on_line(plain)
     return True
-
-
-def _only(**values: object) -> dict[str, Any]:
-    return cast(
-        "dict[str, Any]", {key: value for key, value in values.items() if value is not None}
-    )
