@@ -228,6 +228,13 @@ def test_lack_of_memory_is_named(lines: tuple[str, ...], oom: bool, tmp_path: Pa
     assert "--jobs 4" in caught.value.do
 
 
+def test_fewer_jobs_than_the_recipe_has(tmp_path: Path) -> None:
+    three = recipe.make("2.15.1", "3.11", target.find("haswell"), options=Options(jobs=3))
+    with pytest.raises(BuildError, match="memory") as caught:
+        build.build(three, Scripted(code=1, oom=True), tmp_path)
+    assert "--jobs 1." in caught.value.do, "it had 3"
+
+
 def test_killed_from_outside(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="killed from outside") as caught:
         build.build(RECIPE, Scripted(["[1 / 9] Compiling"], code=137), tmp_path)
