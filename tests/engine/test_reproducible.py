@@ -82,13 +82,14 @@ def add_dependency(tree: Path, packed: Path, place: Path) -> None:
 def compile_wheel(folder: Path, *words: str, **environment: str) -> tuple[Path, dict[str, Any]]:
     """Run `tfbuild wheel` in a folder and with a TMPDIR of its own; give the wheel, its record."""
     (folder / "tmp").mkdir(parents=True)
+    own = {"TMPDIR": str(folder / "tmp"), "XDG_CACHE_HOME": str(folder / "cache")}
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tfbuild", "wheel", "--json", "--target", "haswell"),
             *("--tensorflow", "2.15.1", "--python", "3.11", "--compiler", "system", *words),
         ],
         cwd=folder,
-        env={**os.environ, "TMPDIR": str(folder / "tmp"), **environment},
+        env={**os.environ, **own, **environment},
         capture_output=True,
         text=True,
         check=False,
