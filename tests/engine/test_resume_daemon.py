@@ -39,8 +39,17 @@ class Daemon:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        # In a network of its own: without a bridge, it would take docker0 from the machine.
         words: list[str | Path] = [
-            *("dockerd", "--data-root", self.data, "--exec-root", self.folder / "exec"),
+            *(
+                "unshare",
+                "--net",
+                "dockerd",
+                "--data-root",
+                self.data,
+                "--exec-root",
+                self.folder / "exec",
+            ),
             *("--pidfile", self.folder / "pid", "--host", self.host),
             *("--bridge=none", "--iptables=false", "--ip-forward=false", "--ip-masq=false"),
         ]
