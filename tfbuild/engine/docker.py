@@ -182,8 +182,9 @@ class DockerClient:
         host = self._api.create_host_config(
             binds={name: {"bind": place, "mode": "rw"} for name, place in plan.volumes.items()},
             # Some log drivers that a daemon may have as its default cannot be read back.
-            # And none that drops its beginning: a log is read again when a connection broke.
-            log_config=LogConfig(type=LogConfig.types.JSON, config={"max-size": "-1"}),
+            # And none that drops its beginning: a log is read again when a connection broke. Docker
+            # 20.10 takes no "-1" for "without limit".
+            log_config=LogConfig(type=LogConfig.types.JSON, config={"max-size": "1000g"}),
             network_mode=None if plan.network else "none",
             # Without a name: it goes with the container.
             mounts=[Mount(plan.private, None)] if plan.private else None,
