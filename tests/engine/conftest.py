@@ -1,8 +1,10 @@
 """Base images for the engines, and the bundled workspace as a source."""
 
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -51,7 +53,11 @@ def docker_base(bare_base: str, tmp_path_factory: pytest.TempPathFactory) -> str
     (context / ".dockerignore").write_text("Dockerfile\n.dockerignore\n")
     (context / "Dockerfile").write_text(CONTAINERFILE.format(base=bare_base))
     tag = "tfbuild-test/prepared:latest"
-    subprocess.run(["docker", "build", "-q", "-t", tag, context], check=True, capture_output=True)
+    words = ["docker", "build", "-q", "-t", tag, context]
+    # Tests may run in several processes; the second one finds the layers of the first.
+    with (Path(tempfile.gettempdir()) / "tfbuild-test-prepared.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(words, check=True, capture_output=True)
     return tag
 
 
