@@ -14,6 +14,8 @@ import pytest
 
 from tests.unit.test_preflight import FACTS, Silent, about, ask, made
 from tfbuild import preflight, recipe, target
+from tfbuild.engine.base import Facts
+from tfbuild.engine.local import LocalEngine
 from tfbuild.preflight import Question, network, places
 from tfbuild.recipe import Options, Recipe, Sources
 from tfbuild.rehearse import copy_workspace
@@ -199,3 +201,30 @@ def test_places_of_a_release() -> None:
     }
     assert "https://storage.googleapis.com" in every
     assert not {place for place in found(what, has_toolchain=True).values() if place.is_certain}
+
+
+def test_what_the_local_engine_has_fetched_is_not_fetched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build that was stopped goes on without the server that its source came from."""
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    what = recipe.make(
+        "2.18.1",
+        "3.11",
+        target.find("haswell"),
+        Sources(source="http://127.0.0.1:9/tree.tar.gz", bazel="system"),
+        Options(compiler="system", jobs=1),
+    )
+
+    class Local(LocalEngine):
+        def facts(self) -> Facts:
+            return replace(FACTS, name="local")
+
+    def told() -> list[str]:
+        question = Question(engine="local", output_dir=tmp_path, recipe=what)
+        report = preflight.check(question, choose=lambda _: Local(tmp_path / "local"))
+        return [each.what for each in report.failures if each.about == "network"]
+
+    assert told() == ["TensorFlow source: 127.0.0.1:9 cannot be reached."]
+    Local(tmp_path / "local").source(what).mkdir(parents=True)
+    assert told() == []

@@ -80,6 +80,12 @@ class LocalEngine:
                 do="Free some space there, or move the cache with XDG_CACHE_HOME.",
             ) from error
 
+    def is_prepared(self, recipe: "Recipe") -> bool:
+        """Return whether `prepare` would fetch nothing: source and Python are here."""
+        python = self._python(recipe)
+        there = python is None or (python / "bin/python").exists()
+        return there and self.source(recipe).is_dir()
+
     def base(self, toolchain: str | None) -> str:
         """Return "": there are no images here."""
         del toolchain

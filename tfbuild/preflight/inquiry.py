@@ -64,7 +64,7 @@ class Inquiry:
         return self.question.engine == "local"
 
     def has_toolchain(self) -> bool:
-        """Return whether the recipe's toolchain image is there already."""
+        """Return whether all that comes before the compile is there: image, or source."""
         return self._toolchain.result()
 
     def has_image(self, tag: str) -> bool:
@@ -83,6 +83,11 @@ class Inquiry:
 
     def _has_toolchain(self) -> bool:
         from tfbuild.engine.container import image_tag
+        from tfbuild.engine.local import LocalEngine
 
-        recipe = self.question.recipe
-        return recipe is not None and self.has_image(image_tag(recipe))
+        recipe, engine = self.question.recipe, self.engine()
+        if recipe is None:
+            return False
+        if isinstance(engine, LocalEngine):
+            return engine.is_prepared(recipe)
+        return self.has_image(image_tag(recipe))
