@@ -53,7 +53,7 @@ def docker_base(bare_base: str, tmp_path_factory: pytest.TempPathFactory) -> str
     (context / ".dockerignore").write_text("Dockerfile\n.dockerignore\n")
     (context / "Dockerfile").write_text(CONTAINERFILE.format(base=bare_base))
     tag = "tfbuild-test/prepared:latest"
-    words = ["docker", "build", "-q", "-t", tag, context]
+    words = ["docker", "build", "-q", "-t", tag, str(context)]
     # Tests may run in several processes; the second one finds the layers of the first.
     with (Path(tempfile.gettempdir()) / "tfbuild-test-prepared.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
