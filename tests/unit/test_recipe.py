@@ -407,7 +407,11 @@ def test_shellcheck_finds_nothing(contexts: Path) -> None:
     need((BIN / "shellcheck").exists(), "shellcheck is not installed")
     scripts = sorted(contexts.glob("*/*.sh"))
     assert len(scripts) == 2 * 5 * len(SERIES)
-    subprocess.run([BIN / "shellcheck", *scripts], check=True)
+    # Scripts that differ in numbers only count once.
+    numbers = re.compile(r"\b[0-9a-f]{16,}\b|\d+(?:\.\d+)+")
+    distinct = {numbers.sub("0", path.read_text()): path for path in scripts}
+    assert len(distinct) >= 10
+    subprocess.run([BIN / "shellcheck", *distinct.values()], check=True)
 
 
 @pytest.mark.parametrize("one", RELEASES, ids=IDS)
