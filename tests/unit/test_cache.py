@@ -92,6 +92,7 @@ def test_a_volume_without_its_image_is_lost() -> None:
         (f"{owner().rpartition(':')[0]}:1", True, False),
         ("", True, False),
     ],
+    ids=["this process", "far, running", "far, ended", "an earlier process", "nobody"],
 )
 def test_a_container_is_left_behind_when_nobody_can_be_at_work(
     by: str, is_running: bool, is_busy: bool
