@@ -52,7 +52,7 @@ def doctor(**given: Any) -> None:  # noqa: ANN401 - the options of `wheel`
     check_name(engine)
     setup = setup_options.make(engine=engine, **_part(given, _SETUP))
     remote = servers.remote(**{name: given[long] for long, name in _REMOTE.items()})
-    copy = offline_options.opened(folder, remote)
+    copy = offline_options.opened(folder, remote, engine)
     recipe, refusals = ready.attempt(**_part(given, _RECIPE))
     setup, refusals = ready.fitted(copy, recipe, refusals, setup)
     question = preflight.Question(

@@ -24,7 +24,9 @@ def _fill(context: typer.Context, folder: Path | None) -> Path | None:
     if folder is not None:
         from tfbuild import offline
 
-        context.default_map = {**offline.find(folder).options(), **(context.default_map or {})}
+        copy = offline.find(folder)
+        engine = {"engine": "local"} if copy.manifest.kind == "local" else {}
+        context.default_map = {**copy.options(), **engine, **(context.default_map or {})}
     return folder
 
 
@@ -43,11 +45,11 @@ Offline_ = Annotated[
 ]
 
 
-def opened(folder: Path | None, remote: "Remote | None") -> "Copy | None":
+def opened(folder: Path | None, remote: "Remote | None", engine: str) -> "Copy | None":
     """Return the fetched folder, None without one; its Bazel is found from now on.
 
     Raises:
-        UsageError: it is none, or servers are named beside it.
+        UsageError: it is none, is not for that engine, or servers are named beside it.
     """
     if folder is None:
         return None
@@ -57,6 +59,7 @@ def opened(folder: Path | None, remote: "Remote | None") -> "Copy | None":
     if remote is not None:
         raise UsageError("--offline and servers for the compile exclude each other.")
     copy = offline.find(folder)
+    copy.check_engine(engine)
     copy.use_programs()
     return copy
 

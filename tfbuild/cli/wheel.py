@@ -118,7 +118,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         timeout=remote_timeout,
         platform=remote_platform,
     )
-    copy = offline_options.opened(offline, remote)
+    copy = offline_options.opened(offline, remote, engine)
     given = ready.given(
         target=target,
         tensorflow=tensorflow,

@@ -73,6 +73,19 @@ class Copy:
             f"tfbuild fetch {' '.join(asked)} --output OTHER",
         )
 
+    def check_engine(self, name: str) -> None:
+        """Raise UsageError when the folder is not for the engine of that word of `--engine`."""
+        if (name == "local") != (self.manifest.kind == "local"):
+            is_local = self.manifest.kind == "local"
+            raise UsageError(
+                f"{self.folder} was not fetched for --engine {name}.",
+                why="It serves --engine local alone."
+                if is_local
+                else "It serves container engines.",
+                do=f"Fetch again on a machine with a network: tfbuild fetch --engine {name} "
+                "--output OTHER",
+            )
+
     def setup(self, recipe: "Recipe", engine: Engine, progress: Progress = _SILENT) -> Setup:
         """Return the setup of a build without network, once the files that it takes are checked.
 
@@ -80,16 +93,8 @@ class Copy:
             UsageError: the folder serves other engines, or a file is missing or damaged.
         """
         held = self.manifest
-        kind = "container" if isinstance(engine, ContainerEngine) else "local"
-        if held.kind != kind:
-            raise UsageError(
-                f"{self.folder} was not fetched for --engine {engine.name}.",
-                why="It serves container engines."
-                if held.kind == "container"
-                else "It serves --engine local alone.",
-                do=f"Fetch again on a machine with a network: tfbuild fetch --engine {engine.name} "
-                "--output OTHER",
-            )
+        self.check_engine(engine.name)
+        kind = held.kind
         if kind == "local" and held.host != tools.compiler_digest(recipe):
             raise UsageError(
                 f"{self.folder} was fetched on a machine with another compiler.",
