@@ -18,7 +18,6 @@ import pytest
 
 from tests.conftest import need, pyenv_python
 from tests.engine import outside
-from tests.engine.conftest import answers
 from tfbuild.rehearse import copy_workspace
 
 pytestmark = pytest.mark.engine
@@ -110,10 +109,9 @@ def fetched(docker_base: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
     yield Fetched(folder=folder, top=top, fetch=command, requests=requests)
     from tfbuild.engine.container import volumes
 
-    for engine in ("docker", "podman"):
-        subprocess.run([engine, "rmi", "-f", image], capture_output=True, check=False)
-        for volume in set(volumes(image)) - {"tfbuild-downloads"}:
-            subprocess.run([engine, "volume", "rm", volume], capture_output=True, check=False)
+    subprocess.run(["docker", "rmi", "-f", image], capture_output=True, check=False)
+    for volume in set(volumes(image)) - {"tfbuild-downloads"}:
+        subprocess.run(["docker", "volume", "rm", volume], capture_output=True, check=False)
 
 
 @pytest.fixture
@@ -155,7 +153,6 @@ def test_a_whole_folder_is_not_fetched_again(fetched: Fetched) -> None:
 
 def test_docker_builds_without_network(fetched: Fetched) -> None:
     image = json.loads((fetched.folder / "offline.json").read_text())["image"]
-    subprocess.run(["docker", "rmi", "-f", image], check=True, capture_output=True)
     begin = str(int(time.time()))
     done = tfbuild(
         fetched.top,
@@ -186,16 +183,6 @@ def networks_of(recipe: str, begin: str) -> set[str]:
     assert len(ids) == 1
     attributes = [event["Actor"]["Attributes"] for event in events("type=network", "event=connect")]
     return {one["name"] for one in attributes if one["container"] in ids}
-
-
-def test_podman_builds_another_target_from_the_same_folder(fetched: Fetched) -> None:
-    need(answers("podman"), "podman does not answer")
-    done = tfbuild(
-        fetched.top,
-        *("wheel", "--engine", "podman", "--target", "nehalem", "--offline", "offline", "--json"),
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["target"] == "nehalem"
 
 
 @pytest.mark.parametrize("damage", ["one byte", "cut off", "missing"])
