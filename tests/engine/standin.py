@@ -91,6 +91,11 @@ class Build:
         return document
 
     def recipe(self) -> str:
+        """Return the recipe's digest."""
+        return str(self.plan()["recipe_digest"])
+
+    def plan(self) -> dict[str, Any]:
+        """Return what `--dry-run` tells."""
         done = subprocess.run(
             [*self.command, "--dry-run"],
             cwd=self.folder,
@@ -99,7 +104,9 @@ class Build:
             text=True,
             check=True,
         )
-        return str(json.loads(done.stdout)["recipe_digest"])
+        document = json.loads(done.stdout)
+        assert isinstance(document, dict)
+        return document
 
 
 def until(true: Callable[[], Any], what: str) -> Any:

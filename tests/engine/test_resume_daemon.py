@@ -112,9 +112,16 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def image(daemon: Daemon, source: Path, docker_base: str, cache_home: Path) -> Iterator[str]:
     """A toolchain image, made by the machine's daemon, in both; no volume."""
     first = Build("docker", source, source.parent, cache_home, base_image=docker_base)
-    made = str(first.finish()["image"])
-    words = ["docker", "inspect", "--format", "{{index .RepoTags 0}}", made]
-    tag = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    tag = str(first.plan()["image"])
+
+    def identity() -> str:
+        words = ["docker", "image", "inspect", "--format", "{{.Id}}", tag]
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+
+    running = first.start()
+    made = str(until(identity, "a toolchain image"))
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=PATIENCE)
     with subprocess.Popen(["docker", "save", tag], stdout=subprocess.PIPE) as saved:
         subprocess.run(
             ["docker", "--host", daemon.host, "load", "-q"], stdin=saved.stdout, check=True
