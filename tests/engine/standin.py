@@ -109,13 +109,18 @@ class Build:
         return document
 
 
-def until(true: Callable[[], Any], what: str) -> Any:
-    """Wait until something is true, and return it."""
+def until(
+    true: Callable[[], Any], what: str, running: "subprocess.Popen[str] | None" = None
+) -> Any:
+    """Wait until something is true, as long as a process runs, and return it."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
+        ended = running is not None and running.poll() is not None
         found = true()
         if found:
             return found
+        if ended and running is not None:
+            pytest.fail(f"ended with {running.returncode} before {what}: {running.communicate()}")
         time.sleep(0.1)
     pytest.fail(f"never came: {what}")
 

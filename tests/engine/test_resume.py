@@ -92,7 +92,7 @@ def test_resumes(way: str, build: Build, empty: Path) -> None:
     recipe = build.recipe()
     with Onlooker(build.wheels) as onlooker:
         running = build.start()
-        until(lambda: len(stored(empty / "disk")) >= ENOUGH, "some actions")
+        until(lambda: len(stored(empty / "disk")) >= ENOUGH, "some actions", running)
         if way == "docker kill":
             docker("kill", *containers(recipe))
         else:
@@ -122,7 +122,7 @@ def test_resumes(way: str, build: Build, empty: Path) -> None:
 
 def test_what_was_lost_is_counted_as_repeated(build: Build, empty: Path) -> None:
     running = build.start()
-    until(lambda: len(stored(empty / "disk")) >= ENOUGH, "some actions")
+    until(lambda: len(stored(empty / "disk")) >= ENOUGH, "some actions", running)
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=PATIENCE)
     finished = stored(empty / "disk")
@@ -140,7 +140,7 @@ def test_the_same_recipe_at_once_is_refused_to_another_user(
     other = Build("docker", Path("x"), tmp_path / "other", tmp_path / "cache")
     other.command = build.command
     running = build.start()
-    until(lambda: len(stored(empty / "disk")) >= 1, "an action")
+    until(lambda: len(stored(empty / "disk")) >= 1, "an action", running)
     code, _, err = other.run()
     assert code == 5, err
     assert "This very recipe is being compiled already" in err

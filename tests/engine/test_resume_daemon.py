@@ -119,7 +119,7 @@ def image(daemon: Daemon, source: Path, docker_base: str, cache_home: Path) -> I
         return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
 
     running = first.start()
-    made = str(until(identity, "a toolchain image"))
+    made = str(until(identity, "a toolchain image", running))
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=PATIENCE)
     with subprocess.Popen(["docker", "save", tag], stdout=subprocess.PIPE) as saved:
@@ -145,7 +145,7 @@ def test_a_daemon_that_is_killed(build: Build, daemon: Daemon, image: str) -> No
     volume = daemon.volume(image)
     with Onlooker(build.wheels):
         running = build.start()
-        until(lambda: len(stored(volume / "disk")) >= ENOUGH, "some actions")
+        until(lambda: len(stored(volume / "disk")) >= ENOUGH, "some actions", running)
         daemon.kill()
         _, err = running.communicate(timeout=PATIENCE)
         assert running.returncode == 5, err
@@ -166,7 +166,7 @@ def test_a_daemon_without_disk_space(build: Build, daemon: Daemon, image: str) -
     volume = daemon.volume(image)
     with Onlooker(build.wheels):
         running = build.start()
-        until(lambda: len(stored(volume / "disk")) >= ENOUGH, "some actions")
+        until(lambda: len(stored(volume / "disk")) >= ENOUGH, "some actions", running)
         filler = daemon.data / "filler"
         subprocess.run(
             ["dd", "if=/dev/zero", f"of={filler}", "bs=1M"], capture_output=True, check=False
@@ -207,7 +207,7 @@ def test_prune_takes_what_is_unused_and_tfbuilds(
     daemon.docker("volume", "create", "tfbuild-cache-0123456789abcdef")
     daemon.docker("volume", "create", "--label", "tfbuild.cache=actions", "tfbuild-cache-lost")
     running = build.start()
-    until(lambda: stored(daemon.volume(image) / "disk"), "an action")
+    until(lambda: stored(daemon.volume(image) / "disk"), "an action", running)
     tfbuild("prune", "--all", "--yes")
     out, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, err

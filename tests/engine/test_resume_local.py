@@ -91,7 +91,7 @@ def test_a_killed_tfbuild_leaves_a_script_that_the_next_one_ends(
     build = Build("local", source, tmp_path, tmp_path / "cache")
     with Onlooker(build.wheels):
         running = build.start()
-        until(lambda: len(stored(disk(build.cache))) >= ENOUGH, "some actions")
+        until(lambda: len(stored(disk(build.cache))) >= ENOUGH, "some actions", running)
         # Another recipe of the same toolchain, at the same time.
         code, _, err = Build("local", source, tmp_path, build.cache, target="zen").run()
         assert code == 5, err
@@ -112,7 +112,7 @@ def test_a_killed_tfbuild_leaves_a_script_that_the_next_one_ends(
 def test_lost_results_are_counted_as_repeated(source: Path, log: Path, tmp_path: Path) -> None:
     build = Build("local", source, tmp_path, tmp_path / "cache")
     running = build.start()
-    until(lambda: len(stored(disk(build.cache))) >= ENOUGH, "some actions")
+    until(lambda: len(stored(disk(build.cache))) >= ENOUGH, "some actions", running)
     running.send_signal(signal.SIGINT)
     running.communicate()
     assert running.returncode == 130
@@ -138,7 +138,7 @@ def test_a_full_disk_below_the_caches(source: Path, log: Path, tmp_path: Path) -
         build = Build("local", source, tmp_path, small)
         with Onlooker(build.wheels):
             running = build.start()
-            until(lambda: len(stored(disk(small))) >= ENOUGH, "some actions")
+            until(lambda: len(stored(disk(small))) >= ENOUGH, "some actions", running)
             with (small / "filler").open("wb") as file:
                 try:
                     while True:

@@ -56,8 +56,8 @@ def test_resumes(build: Build) -> None:
     recipe = build.recipe()
     with Onlooker(build.wheels):
         running = build.start()
-        place: Path = until(lambda: volume(recipe), "a container")
-        until(lambda: len(stored(place / "disk")) >= ENOUGH, "some actions")
+        place: Path = until(lambda: volume(recipe), "a container", running)
+        until(lambda: len(stored(place / "disk")) >= ENOUGH, "some actions", running)
         running.send_signal(signal.SIGKILL)
         running.communicate(timeout=PATIENCE)
         assert not list(build.wheels.glob("*.whl*"))
