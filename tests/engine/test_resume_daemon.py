@@ -135,7 +135,8 @@ def image(daemon: Daemon, source: Path, docker_base: str, cache_home: Path) -> I
 @pytest.fixture
 def build(daemon: Daemon, image: str, source: Path, docker_base: str, tmp_path: Path) -> Build:
     """A build in that daemon, whose cache is empty."""
-    daemon.docker("volume", "rm", "-f", f"tfbuild-cache-{image.removeprefix('sha256:')[:16]}")
+    name = f"tfbuild-cache-{image.removeprefix('sha256:')[:16]}"
+    daemon.docker("volume", "rm", "-f", name, check=False)
     env = {"DOCKER_HOST": daemon.host}
     cache = tmp_path / "cache"
     return Build("docker", source, tmp_path, cache, base_image=docker_base, env=env)
