@@ -27,6 +27,8 @@ from tests.engine.standin import (
 )
 
 pytestmark = pytest.mark.engine
+BRIDGE = f"tfbuild{os.getpid()}"[:15]
+ADDRESS = "198.18.77.1/24"  # of the range for tests of networks, RFC 2544
 
 
 class Daemon:
@@ -51,7 +53,8 @@ class Daemon:
                 self.folder / "exec",
             ),
             *("--pidfile", self.folder / "pid", "--host", self.host),
-            *("--bridge=none", "--iptables=false", "--ip-forward=false", "--ip-masq=false"),
+            # Not "none": a daemon that shall have no bridge removes docker0, another daemon's.
+            *(f"--bridge={BRIDGE}", "--iptables=false", "--ip-forward=false", "--ip-masq=false"),
         ]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(words, stdout=log, stderr=log)
@@ -87,7 +90,7 @@ class Daemon:
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     need(os.geteuid() == 0, "only root may start a daemon and mount")
-    for program in ("dockerd", "mkfs.ext4"):
+    for program in ("dockerd", "mkfs.ext4", "ip"):
         need(shutil.which(program), f"{program} is not here")
     one = Daemon(tmp_path_factory.mktemp("daemon"))
     with (one.folder / "disk").open("wb") as file:
@@ -95,11 +98,15 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     subprocess.run(["mkfs.ext4", "-q", "-m", "0", one.folder / "disk"], check=True)
     one.data.mkdir()
     subprocess.run(["mount", "-o", "loop", one.folder / "disk", one.data], check=True)
+    subprocess.run(["ip", "link", "add", "name", BRIDGE, "type", "bridge"], check=True)
     try:
+        subprocess.run(["ip", "address", "add", ADDRESS, "dev", BRIDGE], check=True)
+        subprocess.run(["ip", "link", "set", BRIDGE, "up"], check=True)
         one.start()
         yield one
     finally:
         one.stop()
+        subprocess.run(["ip", "link", "delete", BRIDGE], check=True)
         subprocess.run(["umount", "--lazy", one.data], check=True)
 
 
