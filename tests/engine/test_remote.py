@@ -162,11 +162,15 @@ def test_https_cache(machine: Machine, nginx: Nginx) -> None:
     authority = nginx.folder / "ca.pem"
     cache = ("--remote-cache", f"https://localhost:{nginx.https}/s")
     header = ("--remote-header-file", machine.header)
+    # Bazel 4 goes on or dies, as it happens; the user hears of it either way.
     distrusting = machine.build(*cache, *header)
-    assert distrusting.returncode == 5
-    assert "unable to find valid certification path" in distrusting.stderr
+    assert distrusting.returncode in {0, 5}
+    assert "note: the remote server gives nothing" in distrusting.stderr
     assert "--ca-certificate" in distrusting.stderr
-    nginx.requests()
+    if distrusting.returncode == 5:
+        assert "unable to find valid certification path" in distrusting.stderr
+    assert nginx.requests() == []
+    machine.become_another()
     done = machine.build(*cache, *header, "--ca-certificate", authority)
     assert done.returncode == 0, done.stderr
     assert ("PUT", "ac", 201) in nginx.requests()
@@ -209,6 +213,8 @@ def test_server_that_is_down(machine: Machine) -> None:
 
 def test_remote_execution(machine: Machine, tmp_path: Path) -> None:
     """2.4.1 of buildbox speaks version 2.0 of the protocol, as Bazel 4 does; 2.8.1 does not."""
+    # The workers' sandbox has the compiler that everybody has.
+    machine.compiler = Path("gcc")
     with executor(tmp_path / "new", "2.8.1") as address:
         refused = machine.build("--remote-executor", address)
     assert refused.returncode == 5
