@@ -120,20 +120,6 @@ def test_resumes(way: str, build: Build, empty: Path) -> None:
     assert record["actions"]["cached"] >= len(finished)
 
 
-def test_what_was_lost_is_counted_as_repeated(build: Build, empty: Path) -> None:
-    running = build.start()
-    until(lambda: len(stored(empty / "disk")) >= ENOUGH, "some actions", running)
-    running.send_signal(signal.SIGINT)
-    running.communicate(timeout=PATIENCE)
-    finished = stored(empty / "disk")
-    for blob in (empty / "disk").glob("cas/*/*"):
-        blob.unlink()
-    record = build.finish()
-    again = names(executed(empty / "log.json")) & finished
-    assert len(again) == len(finished) >= ENOUGH
-    assert record["attempts"]["repeated"] == len(again)
-
-
 def test_the_same_recipe_at_once_is_refused_to_another_user(
     build: Build, empty: Path, tmp_path: Path
 ) -> None:
