@@ -58,13 +58,23 @@ class Daemon:
         ]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(words, stdout=log, stderr=log)
-        until(lambda: self.docker("info", check=False).returncode == 0, "a daemon")
+
+        def answers() -> bool:
+            assert self.process is not None
+            if self.process.poll() is not None:
+                pytest.fail((self.folder / "log").read_text()[-2000:])
+            return self.docker("info", check=False).returncode == 0
+
+        until(answers, "a daemon")
 
     def kill(self) -> None:
         """Kill the daemon alone; its containers know nothing of it."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+        # Its containerd dies with it. Where nobody collects the dead, that number seems to live,
+        # and the next daemon would wait for it.
+        (self.folder / "exec/containerd/containerd.pid").unlink(missing_ok=True)
 
     def stop(self) -> None:
         if self.process is not None:
