@@ -27,8 +27,6 @@ from tests.engine.standin import (
 )
 
 pytestmark = pytest.mark.engine
-BRIDGE = f"tfbuild{os.getpid()}"[:15]
-ADDRESS = "198.18.77.1/24"  # of the range for tests of networks, RFC 2544
 
 
 class Daemon:
@@ -43,18 +41,10 @@ class Daemon:
     def start(self) -> None:
         # In a network of its own: without a bridge, it would take docker0 from the machine.
         words: list[str | Path] = [
-            *(
-                "unshare",
-                "--net",
-                "dockerd",
-                "--data-root",
-                self.data,
-                "--exec-root",
-                self.folder / "exec",
-            ),
+            *("unshare", "--net", "dockerd"),
+            *("--data-root", self.data, "--exec-root", self.folder / "exec"),
             *("--pidfile", self.folder / "pid", "--host", self.host),
-            # Not "none": a daemon that shall have no bridge removes docker0, another daemon's.
-            *(f"--bridge={BRIDGE}", "--iptables=false", "--ip-forward=false", "--ip-masq=false"),
+            *("--bridge=none", "--iptables=false", "--ip-forward=false", "--ip-masq=false"),
         ]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(words, stdout=log, stderr=log)
@@ -100,7 +90,7 @@ class Daemon:
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     need(os.geteuid() == 0, "only root may start a daemon and mount")
-    for program in ("dockerd", "mkfs.ext4", "ip"):
+    for program in ("dockerd", "mkfs.ext4", "unshare"):
         need(shutil.which(program), f"{program} is not here")
     one = Daemon(tmp_path_factory.mktemp("daemon"))
     with (one.folder / "disk").open("wb") as file:
@@ -108,15 +98,11 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     subprocess.run(["mkfs.ext4", "-q", "-m", "0", one.folder / "disk"], check=True)
     one.data.mkdir()
     subprocess.run(["mount", "-o", "loop", one.folder / "disk", one.data], check=True)
-    subprocess.run(["ip", "link", "add", "name", BRIDGE, "type", "bridge"], check=True)
     try:
-        subprocess.run(["ip", "address", "add", ADDRESS, "dev", BRIDGE], check=True)
-        subprocess.run(["ip", "link", "set", BRIDGE, "up"], check=True)
         one.start()
         yield one
     finally:
         one.stop()
-        subprocess.run(["ip", "link", "delete", BRIDGE], check=True)
         subprocess.run(["umount", "--lazy", one.data], check=True)
 
 
