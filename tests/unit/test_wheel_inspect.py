@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import need
 from tests.libraries import compiled, need_tools, objdump
 from tests.wheels import make_wheel
 from tfbuild import artifact
@@ -100,6 +101,16 @@ def test_a_wheel_is_told_apart_and_counted(wheel: Path, library: Path, tmp_path:
     assert found.code.isa == isa.count(library)
     assert found.code.isa.widths[512] == objdump(library)["512"] > 0
     assert (found.record, found.notes) == (None, ())
+
+
+def test_the_floor_of_the_cpp_library(tmp_path: Path) -> None:
+    need(shutil.which("g++"), "needs g++")
+    library = tmp_path / "small.so"
+    source = "#include <string>\nstd::string f(int x) { return std::to_string(x); }\n"
+    words = ["g++", "-shared", "-fPIC", "-O2", "-x", "c++", "-o", str(library), "-"]
+    subprocess.run(words, input=source, text=True, check=True)
+    found = inspect(wheel_of(tmp_path, tensorflow__small_so=library.read_bytes()))
+    assert found.glibcxx == readelf_floor(library, "GLIBCXX")
 
 
 def test_the_floor_is_the_newest_that_any_library_needs(library: Path, tmp_path: Path) -> None:
