@@ -52,6 +52,8 @@ class Plan:
     python: str
     target: str
     flags: tuple[str, ...]
+    options: tuple[str, ...]
+    """Bazel's options in the recipe, the flags among them; build.sh adds what it finds out."""
     requires: frozenset[str]
     compiler: str
     bazel: str
@@ -99,6 +101,7 @@ def plan(
         python=recipe.python,
         target=recipe.target.name,
         flags=recipe.flags,
+        options=recipe.bazel_options,
         requires=recipe.target.requires,
         compiler=recipe.compiler,
         bazel=recipe.bazel,
@@ -110,7 +113,7 @@ def plan(
         if is_offline
         else outside(recipe, is_local=is_local, remote=remote, mirrors=mirrors),
         output=f"{output_dir.rstrip('/')}/{file}",
-        estimate=_estimate(),
+        estimate=_estimate(json.loads(recipe.files["recipe.json"])["jobs"]),
         problems=recipe.known_problems,
         notices=recipe.notices,
     )
@@ -199,12 +202,12 @@ def _bazel_fetches(facts: dict[str, Any]) -> str:
     )
 
 
-def _estimate() -> Estimate:
+def _estimate(jobs: int | None) -> Estimate:
     cpus = os.cpu_count() or 1
     low, high = (round(hours / cpus, 1) for hours in _CORE_HOURS)
     return Estimate(
         hours=(low, high),
         cpus=cpus,
-        memory_gb=math.ceil(MEMORY_PER_JOB_GB * cpus + MEMORY_BASE_GB),
+        memory_gb=math.ceil(MEMORY_PER_JOB_GB * (jobs or cpus) + MEMORY_BASE_GB),
         disk_gb=DISK_GB,
     )

@@ -49,7 +49,7 @@ def record(recipe: "Recipe", wheel: str, told: Made) -> BuiltWheel:
         notices=(*recipe.notices, *told.notices),
         source=Source(**decided["source"], commit=told.commit),
         profile=decided["profile"],
-        options=(*_rc_options(recipe), *told.options),
+        options=(*recipe.bazel_options, *told.options),
         python_full=told.python,
         python_packages=dict(sorted(told.packages.items())),
         libc=told.libc,
@@ -68,9 +68,3 @@ def inside(record: BuiltWheel, told: Made) -> dict[str, bytes]:
         RECORD_NAME: artifact.dict_to_json(same).encode(),
         sbom.PATH: sbom.document(record, told),
     }
-
-
-def _rc_options(recipe: "Recipe") -> list[str]:
-    """Return the options of the recipe's bazelrc, in their order."""
-    lines = recipe.files["tfbuild.bazelrc"].decode().splitlines()
-    return [line.removeprefix("build ") for line in lines if line.startswith("build ")]

@@ -1,6 +1,7 @@
 """`tfbuild wheel` and `tfbuild rehearse` without an engine: plans, refusals, exit codes."""
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -66,6 +67,20 @@ def test_the_plan_as_json(tfbuild: Run, nowhere: dict[str, str]) -> None:
     assert plan["flags"][0] == "-march=haswell"
 
 
+def test_the_plan_has_every_option_and_the_memory_of_all_jobs(
+    tfbuild: Run, nowhere: dict[str, str]
+) -> None:
+    done = tfbuild(
+        *("wheel", "--target", "haswell", "--tensorflow", "2.15.1", "--python", "3.11"),
+        *("--config", "monolithic", "--bazel-arg=--define=a=b", "--jobs", "50", "--dry-run"),
+        env={**nowhere, "COLUMNS": "4000"},
+    )
+    assert done.returncode == 0, done.stderr
+    for word in ("--copt=-march=haswell", "--config=monolithic", "--define=a=b"):
+        assert word in done.stdout
+    assert " 106 GB of memory" in done.stdout  # 6 + 50 * 2
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     ("args", "word"),
@@ -109,6 +124,16 @@ def test_a_cpu_that_this_host_is_not(tfbuild: Run, nowhere: dict[str, str]) -> N
     assert done.returncode == 0, done.stderr
     if "amx_tile" not in Path("/proc/cpuinfo").read_text():
         assert "this host cannot run the wheel: sapphirerapids needs" in done.stderr
+        same = os.uname().machine == "x86_64"
+        assert ("It can compile it" in done.stderr) == same
+
+
+def test_another_architecture_is_not_compiled_here(tfbuild: Run, nowhere: dict[str, str]) -> None:
+    x86 = os.uname().machine == "x86_64"
+    name, needs = ("neoverse-v1", "aarch64") if x86 else ("haswell", "x86_64")
+    done = tfbuild("wheel", "--target", name, "--dry-run", env=nowhere)
+    assert done.returncode == 0, done.stderr
+    assert f"Nor can it compile it: that takes an engine on {needs}." in done.stderr
 
 
 def test_rehearsal_keeps_nothing_of_others(

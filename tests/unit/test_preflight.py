@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from tfbuild.cli import ready
 from tfbuild.engine.base import NO_SETUP, Engine, Exit, Facts, OnLine, Setup
 from tfbuild.engine.docker import DockerClient
 from tfbuild.errors import EngineError, SaveError, TfbuildError, UsageError
-from tfbuild.preflight import Finding, Question, Report, asked, memory
+from tfbuild.preflight import Finding, Question, Report, asked, machine, memory
 from tfbuild.preflight import need as needs
+from tfbuild.preflight.inquiry import Inquiry
 from tfbuild.recipe import Options, Recipe, Sources
 from tfbuild.rehearse import copy_workspace
 
@@ -210,6 +212,16 @@ def test_engine_of_another_architecture(workspace: Path, tmp_path: Path) -> None
     other = replace(FACTS, architecture="aarch64")
     report = ask(made(workspace), tmp_path, lambda _: Silent(other))
     assert [finding.exit_code for finding in about(report, "engine")] == [0, 2]
+
+
+def test_a_cpu_of_another_architecture_compiles_nothing(tmp_path: Path) -> None:
+    other = "neoverse-v1" if os.uname().machine == "x86_64" else "haswell"
+    what = recipe.make("2.21", "3.12", target.find(other))
+    question = Question(engine="docker", output_dir=tmp_path, recipe=what)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(machine.cpu(Inquiry(question, pool, lambda _: Silent())))
+    assert [each.state for each in found] == ["ok", "warning"]
+    assert "neither compile the wheel nor run it" in found[1].why
 
 
 def test_remote_engine_is_not_judged_by_this_machines_disk_and_network(

@@ -191,14 +191,17 @@ def foreign_cpu(recipe: "Recipe") -> str | None:
     from tfbuild.errors import HostError
 
     try:
-        why = recipe.target.why_not(host.detect())
+        here = host.detect()
     except HostError:
         return None
+    why = recipe.target.why_not(here)
     if why:
-        console.say(
-            f"note: this host cannot run the wheel: {why} It can compile it: only the wheel's own "
-            "code is compiled for that CPU."
+        can = (
+            "It can compile it: only the wheel's own code is compiled for that CPU."
+            if here.architecture == recipe.target.architecture
+            else f"Nor can it compile it: that takes an engine on {recipe.target.architecture}."
         )
+        console.say(f"note: this host cannot run the wheel: {why} {can}")
     return why
 
 
@@ -304,6 +307,7 @@ def _show_plan(planned: "Plan", engine: str, *, json_: bool) -> None:
             ("target", f"{planned.target}: {' '.join(planned.flags)}"),
             ("needs", " ".join(sorted(planned.requires)) or "any CPU of its architecture"),
             ("compiler", planned.compiler),
+            ("options", " ".join(planned.options)),
             ("Bazel", planned.bazel),
             ("engine", engine),
             *(

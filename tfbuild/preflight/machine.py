@@ -47,7 +47,10 @@ def cpu(inquiry: Inquiry) -> Iterator[Finding]:
     recipe = inquiry.question.recipe
     why = recipe.target.why_not(here) if recipe is not None else None
     if why:
-        yield warning("CPU", why, why="It can compile the wheel, but not run it.")
+        can = "It can compile the wheel, but not run it."
+        if recipe is not None and recipe.target.architecture != here.architecture:
+            can = "It can neither compile the wheel nor run it; the engine may be elsewhere."
+        yield warning("CPU", why, why=can)
 
 
 def pythons_here(inquiry: Inquiry) -> Iterator[Finding]:

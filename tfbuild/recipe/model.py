@@ -61,6 +61,12 @@ class Recipe:
     toolchain_digest: str
     """SHA-256 over what the toolchain stage depends on; the same for every target."""
 
+    @property
+    def bazel_options(self) -> tuple[str, ...]:
+        """What the recipe's bazelrc gives to `bazel build`, in its order."""
+        lines = self.files["tfbuild.bazelrc"].decode().splitlines()
+        return tuple(line.removeprefix("build ") for line in lines if line.startswith("build "))
+
     def write(self, folder: Path) -> None:
         """Write the context into a folder that is missing, empty, or an older context.
 
