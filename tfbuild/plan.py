@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +19,7 @@ _CORE_HOURS = (40.0, 76.0)
 MEMORY_PER_JOB_GB = 2
 MEMORY_BASE_GB = 6
 DISK_GB = 60
+_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,9 +172,18 @@ def _led(what: str, where: str, mirrors: Mapping[str, str]) -> str:
         return where
     if what == "base image":
         return image(where, mirrors)
-    words = [(word, rewrite(f"https://{word}", mirrors)) for word in where.split(", ")]
-    hosts = [word if led == f"https://{word}" else led for word, led in words]
-    return rewrite(where, mirrors) if "://" in where else ", ".join(hosts)
+    if "://" in where:
+        return rewrite(where, mirrors)
+    return ", ".join(_led_host(word, mirrors) for word in where.split(", "))
+
+
+def _led_host(word: str, mirrors: Mapping[str, str]) -> str:
+    """Return a host as mirrors have it, and words that only describe a place as they are."""
+    from tfbuild.mirrors import rewrite
+
+    address = f"https://{word}"
+    led = rewrite(address, mirrors) if _HOST.fullmatch(word) else address
+    return word if led == address else led
 
 
 def _packages(facts: dict[str, Any]) -> str:

@@ -67,6 +67,20 @@ def test_the_plan_as_json(tfbuild: Run, nowhere: dict[str, str]) -> None:
     assert plan["flags"][0] == "-march=haswell"
 
 
+def test_the_plan_leads_addresses_to_mirrors_and_nothing_else(
+    tfbuild: Run, nowhere: dict[str, str]
+) -> None:
+    words = ("wheel", "--target", "haswell", "--tensorflow", "2.21", "--dry-run", "--json")
+    done = tfbuild(*words, "--mirror", "*=https://mirror.example/all", env=nowhere)
+    assert done.returncode == 0, done.stderr
+    places = {place["what"]: place["where"] for place in json.loads(done.stdout)["outside"]}
+    assert places["system packages"] == "the servers that the base image names"
+    hosts = [f"https://mirror.example/all/{host}" for host in ("github.com", "pypi.org")]
+    named = places["what that source names"].split(", ")
+    assert set(hosts) <= set(named)
+    assert named[-1] == "the LLVM project's releases"
+
+
 def test_the_plan_has_every_option_and_the_memory_of_all_jobs(
     tfbuild: Run, nowhere: dict[str, str]
 ) -> None:
