@@ -1,12 +1,11 @@
 """`tfbuild wheel`: compiles TensorFlow."""
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbuild.cli import console, made_by, offline_options, ready, setup_options
+from tfbuild.cli import console, made_by, offline_options, ready, setup_options, wheel_shown
 from tfbuild.cli import pgo_options as profiles
 from tfbuild.cli import recipe_options as options
 from tfbuild.cli import remote_options as servers
@@ -14,9 +13,8 @@ from tfbuild.cli import remote_options as servers
 if TYPE_CHECKING:
     from tfbuild.engine import Engine, Setup
     from tfbuild.offline import Copy
-    from tfbuild.plan import Plan
     from tfbuild.recipe import Recipe
-    from tfbuild.record import Attempts, BuiltWheel
+    from tfbuild.record import BuiltWheel
     from tfbuild.remote import Remote
 
 Engine_ = Annotated[
@@ -168,7 +166,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         built = _build(
             recipe, chosen, output_dir, setup, copy, replace_other=replace, remote=remote
         )
-        _show_built(built, output_dir, json_=json_)
+        wheel_shown.show_built(built, output_dir, json_=json_)
         return
     foreign_cpu(recipe)
     if engine != "local":
@@ -182,7 +180,7 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
         is_offline=copy is not None,
         mirrors=mirrors.of(setup.environment),
     )
-    _show_plan(planned, engine, json_=json_)
+    wheel_shown.show_plan(planned, engine, json_=json_)
 
 
 def foreign_cpu(recipe: "Recipe") -> str | None:
@@ -263,96 +261,3 @@ def _build(
         return build.build(
             recipe, engine, output_dir, progress, setup=setup, replace_other=replace_other
         )
-
-
-def _show_built(built: "BuiltWheel", output_dir: Path, *, json_: bool) -> None:
-    from tfbuild import artifact
-
-    if json_:
-        typer.echo(artifact.to_json(built), nl=False)
-        return
-    path = output_dir / built.file
-    rows = [
-        ("wheel", str(path)),
-        ("size", f"{built.size / 1e6:.1f} MB"),
-        ("sha256", built.sha256),
-        ("needs", " ".join(sorted(built.requires)) or "any CPU of its architecture"),
-        ("compiler", built.compiler),
-        *([("base image", made_by.base(built))] if built.base_image else []),
-        ("engine", built.engine),
-        ("time", _duration(built.seconds)),
-    ]
-    if built.actions is not None:
-        done = built.actions
-        rows.append(("actions", f"{done.executed} run, {done.cached} from the cache"))
-    if built.attempts is not None and built.attempts.count > 1:
-        rows.append(("attempts", _attempts(built.attempts)))
-    _print_rows(rows)
-    for notice in built.notices:
-        console.say(f"note: {notice}")
-    console.say(f"Next: tfbuild inspect {shlex.quote(str(path))}")
-
-
-def _show_plan(planned: "Plan", engine: str, *, json_: bool) -> None:
-    from tfbuild import artifact
-
-    if json_:
-        typer.echo(artifact.to_json(planned), nl=False)
-        return
-    need = planned.estimate
-    _print_rows(
-        [
-            ("TensorFlow", planned.tensorflow),
-            ("Python", planned.python),
-            ("target", f"{planned.target}: {' '.join(planned.flags)}"),
-            ("needs", " ".join(sorted(planned.requires)) or "any CPU of its architecture"),
-            ("compiler", planned.compiler),
-            ("options", " ".join(planned.options)),
-            ("Bazel", planned.bazel),
-            ("engine", engine),
-            *(
-                [
-                    ("base image", planned.base_image),
-                    ("toolchain image", planned.image),
-                    ("cache volumes", ", ".join(planned.volumes)),
-                ]
-                if planned.image
-                else []
-            ),
-            ("wheel", planned.output),
-            ("recipe", planned.recipe_digest),
-            *(("from outside", f"{place.what}: {place.where}") for place in planned.outside),
-            (
-                "estimate",
-                (
-                    f"{need.hours[0]:g} to {need.hours[1]:g} hours on {need.cpus} CPUs, "
-                    f"{need.memory_gb} GB of memory, {need.disk_gb} GB of disk: planning figures "
-                    "from others' builds, not measured here"
-                ),
-            ),
-        ]
-    )
-    console.say("Nothing was contacted or changed.")
-
-
-def _print_rows(rows: list[tuple[str, str]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(Text(name), Text(value))
-    console.results().print(table)
-
-
-def _attempts(attempts: "Attempts") -> str:
-    again = "an unknown number of" if attempts.repeated is None else attempts.repeated
-    return f"{attempts.count}; of {attempts.finished} finished actions, {again} were run again"
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
