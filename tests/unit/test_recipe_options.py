@@ -73,7 +73,17 @@ def test_thin_lto_is_refused_where_gcc_compiles() -> None:
     "flag",
     [
         *("-march=native", "-mtune=native", "-march=znver3", "-mcpu=native", "-mavx512f", "-mfma"),
-        *("-Wa,-mavx2", "-Wp,-D__AVX2__", "-Xclang", "-c", "-o", "-include", "-flto", "@file"),
+        *(
+            "-Wa,-mavx2",
+            "-Wp,-D__AVX2__",
+            "-Xclang",
+            "-Xclang=-mavx2",
+            "-c",
+            "-o",
+            "-include",
+            "-flto",
+            "@file",
+        ),
         *("-O2 -g", "-DA='b'", "-D$(id)", "-DA=1\nbuild --host_copt=-O3", "", "-", "#", "-D"),
         *("-fprofile-use=/x", "-mprefer-vector-width=512", "haswell", "--copt=-O3"),
     ],
@@ -102,6 +112,8 @@ def test_fast_math_is_taken_with_a_word_of_warning() -> None:
         *("--jobs=3", "--remote_cache=grpc://x", "--remote_header=a=b"),
         *("--disk_cache=/x", "--cpu=k8", "--platforms=//x", "--output_base=/x", "--color=yes"),
         *("--fdo_optimize=/x", "--nobuild", "--bes_backend=x", "--host_jvm_args=-Xmx1g"),
+        *("--repo_env=BAZEL_CXXOPTS=-mavx2", "--action_env=BAZEL_COPTS=-mavx2"),
+        *("--repo_env=CC=/x", "--repo_env=BAZEL_LINKOPTS=-lx", "--repo_env=BAZEL_LINKLIBS=-lx"),
     ],
 )
 def test_what_a_recipe_or_a_run_sets_itself_is_refused(word: str) -> None:
@@ -133,6 +145,9 @@ def test_a_profile_travels_along(tmp_path: Path) -> None:
     assert one.toolchain_digest == PLAIN.toolchain_digest
     one.write(tmp_path / "out")
     assert (tmp_path / "out/profile.profdata").read_bytes() == b"one"
+    profile.write_bytes(b"two")
+    with pytest.raises(UsageError, match="has changed"):
+        one.script_files()
     profile.write_bytes(b"two")
     assert made(profile=profile).digest != one.digest
     PLAIN.write(tmp_path / "out")

@@ -12,6 +12,8 @@ _CACHE = "tfbuild places its caches."
 _OUTPUT = "tfbuild reads Bazel's output and its results."
 _SERVER = "How a run reaches servers is no part of a recipe, and may be a secret."
 _START = "It is an option for Bazel's start, not for `bazel build`."
+# Variables that Bazel's rules for the machine's compiler read (tools/cpp/unix_cc_configure.bzl).
+_COMPILERS = re.compile(r"--(?:repo_env|action_env)=(?:CC|BAZEL_(?:\w*OPTS|LINKLIBS|COMPILER))=")
 # Options that a recipe or a run sets itself, without a leading "no" -> what to use.
 _OWNED = {
     r"copt|cxxopt|conlyopt|per_file_copt": "Compiler flags go through --copt, which checks them.",
@@ -41,6 +43,12 @@ def check(word: str) -> str:
         raise UsageError(
             f"--bazel-arg: {word!r} is not an option that tfbuild passes on.",
             why="Expected one word like --define=name=value, without spaces or quotes.",
+        )
+    if found := _COMPILERS.match(word):
+        raise UsageError(
+            f"--bazel-arg: {found[0]} is not for a recipe.",
+            why="The variable changes the compiler or its flags, and nothing would check them.",
+            do="Use tfbuild's own --compiler and --copt.",
         )
     name = word.removeprefix("--").partition("=")[0]
     for pattern, instead in _OWNED.items():

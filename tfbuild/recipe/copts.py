@@ -14,7 +14,7 @@ _HARMLESS = re.compile(
 )
 # Words that tell the driver to do something else than compile this file, or that hide others.
 _DRIVER = re.compile(
-    r"-(?:[cESox]|o.+|x.+|M[A-Z]*|M[FQT].*|Xclang|Xassembler|Xpreprocessor|Xlinker|mllvm|target"
+    r"-(?:[cESox]|o.+|x.+|M[A-Z]*|M[FQT].*|X[a-z].*|mllvm|target"
     r"|include|imacros|isystem|idirafter|I|L|D|U|arch|specs=.*|wrapper|pipe|v|fplugin.*|B.*"
     r"|fsyntax-only|ivfsoverlay.*)"
 )

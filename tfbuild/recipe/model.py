@@ -1,6 +1,7 @@
 """The recipe: everything that was decided, and the files that carry it out."""
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -90,7 +91,7 @@ class Recipe:
         """Return what the compile itself takes: the script, Bazel's options, a profile.
 
         Raises:
-            UsageError: the profile cannot be read.
+            UsageError: the profile cannot be read, or is another one by now.
         """
         named = {name: self.files[name] for name in ("build.sh", "tfbuild.bazelrc")}
         for name in _PROFILES & self.archives.keys():
@@ -100,7 +101,16 @@ class Recipe:
                 raise UsageError(
                     f"Cannot read {self.archives[name]}.", why=error.strerror or str(error)
                 ) from error
+            # It is kept by the name of its hash, for other builds too.
+            if hashlib.sha256(named[name]).hexdigest() != self._profile_digest():
+                raise UsageError(
+                    f"{self.archives[name]} has changed since the recipe was made.",
+                    do="Run the same command again.",
+                )
         return named
+
+    def _profile_digest(self) -> str:
+        return str(json.loads(self.files[render.MARK])["profile"])
 
 
 def make(
