@@ -155,6 +155,37 @@ def test_a_release_archive_tells_its_commit(tmp_path: Path) -> None:
     assert (tmp_path / "made/tensorflow/tools/pip_package/BUILD").is_file()
 
 
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+@pytest.mark.parametrize("damage", ["cut", "changed"])
+def test_a_damaged_archive_is_told(kind: str, damage: str, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("".join(f"{number}\n" for number in range(100_000)))
+    packed = tmp_path / "source.tar"
+    words = ["tar", "--create", f"--file=x.tar.{kind}", "--auto-compress", "data"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    data = (tmp_path / f"x.tar.{kind}").read_bytes()
+    middle = len(data) // 2
+    rest = b"" if damage == "cut" else bytes(1000) + data[middle + 1000 :]
+    packed.write_bytes(data[:middle] + rest)
+    (tmp_path / "work").mkdir()
+    with pytest.raises(EngineError, match="cannot be unpacked"):
+        local._unpack(packed, tmp_path / "work/made")
+
+
+def test_flags_in_the_environment_do_not_reach_bazel(
+    told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No record would tell of them; CC is what `--compiler system` asks for."""
+    program = tmp_path / "bin/bazel"
+    program.write_text(program.read_text().replace("mkdir", f"env >{tmp_path}/seen\nmkdir"))
+    for name in ("BAZEL_CXXOPTS", "BAZEL_COPTS", "ML_WHEEL_VERSION_SUFFIX"):
+        monkeypatch.setenv(name, "-march=native")
+    monkeypatch.setenv("MINE", "yes")
+    build.build(made(tmp_path), LocalEngine(), tmp_path / "wheels")
+    seen = (tmp_path / "seen").read_text().splitlines()
+    assert "MINE=yes" in seen
+    assert not [line for line in seen if line.endswith("=-march=native")]
+
+
 def with_packages(tmp_path: Path, index: str | None = None) -> Recipe:
     """Return a recipe whose build imports packages, for the Python that runs the tests."""
     need(HERE in {"3.11", "3.12"}, "TensorFlow 2.16 does not know this Python")

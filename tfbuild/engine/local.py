@@ -1,6 +1,8 @@
 """Compiles on this machine, with its own Bazel, compiler and Python; no container."""
 
+import gzip
 import hashlib
+import lzma
 import os
 import platform
 import re
@@ -8,6 +10,7 @@ import shutil
 import socket
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,10 +27,14 @@ if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
 
 _SHORT = 16
+_BLOCK = 1 << 20
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _CONNECT_SECONDS = 5.0
 # The recipe holds what these said, or what the command line said in their place.
 _DECIDED = frozenset({"TFBUILD_JOBS", "TFBUILD_MEMORY", "TFBUILD_STEP", "TFBUILD_FETCHED"})
+# From these Bazel's rules take flags for every compilation (tools/cpp/unix_cc_configure.bzl), and
+# TensorFlow's the end of the wheel's version: no record would have them.
+_UNRECORDED = re.compile(r"BAZEL_(?:\w*OPTS|LINKLIBS|COMPILER)|ML_WHEEL_\w+")
 
 
 def lock_file(folder: Path, toolchain: str) -> Path:
@@ -113,7 +120,11 @@ class LocalEngine:
             own.mkdir(mode=0o700)
             for file, data in setup.placed(str(own)).items():
                 (own / file).write_bytes(data)
-            inherited = {key: text for key, text in os.environ.items() if key not in _DECIDED}
+            inherited = {
+                key: text
+                for key, text in os.environ.items()
+                if key not in _DECIDED and not _UNRECORDED.fullmatch(key)
+            }
             places = self._places(recipe, context, out)
             places |= {"TFBUILD_SETUP": str(own), "TFBUILD_EVENTS": "yes"}
             if EXTERNAL in setup.fetched:
@@ -266,9 +277,12 @@ def _unpack(packed: Path, into: Path) -> None:
     try:
         with tarfile.open(packed) as archive:
             archive.extractall(unpacked, filter="data")
+            # Checksums are compared at the end, beyond what tarfile reads.
+            while archive.fileobj.read(_BLOCK):
+                pass
             # Archives that git has made tell their commit there.
             commit = archive.pax_headers.get("comment", "")
-    except tarfile.TarError as error:
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise EngineError("The source archive cannot be unpacked.", why=str(error)) from error
     entries = list(unpacked.iterdir())
     is_release = len(entries) == 1 and not (unpacked / "tensorflow").exists()
