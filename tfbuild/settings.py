@@ -96,6 +96,22 @@ def default_map(
     return result
 
 
+def shaped(settings: Settings, name: str, value: object, *, is_list: bool) -> object:
+    """Return a value as Click wants it: a list for an option that may be given several times.
+
+    Raises:
+        UsageError: it is a list for an option that has one value, or a table.
+    """
+    values = value if isinstance(value, list) else [value]
+    if any(isinstance(one, (dict, list)) for one in values) or (values is value and not is_list):
+        key = name.replace("_", "-")
+        raise UsageError(
+            f"{settings.path}: [tool.tfbuild] {key} cannot be {value!r}.",
+            why="Expected a list of words." if is_list else "Expected one value.",
+        )
+    return [str(one) for one in values] if is_list else value
+
+
 def _parameter(key: str) -> str:
     return key.replace("-", "_")
 

@@ -1,9 +1,15 @@
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tfbuild import settings
 from tfbuild.errors import SaveError, UsageError
+
+if TYPE_CHECKING:
+    import subprocess
 
 OPTIONS = {
     "wheel": frozenset({"target", "engine", "pip_index"}),
@@ -96,3 +102,34 @@ def test_a_file_that_cannot_be_read_is_named(
     monkeypatch.setattr(Path, "read_text", refuse)
     with pytest.raises(UsageError, match="Cannot read"):
         settings.find(path)
+
+
+@pytest.mark.parametrize("value", ['"-g1"', '["-g1"]'])
+def test_one_word_serves_where_several_may(
+    value: str, tmp_path: Path, tfbuild: Callable[..., "subprocess.CompletedProcess[str]"]
+) -> None:
+    project(tmp_path, f"[tool.tfbuild]\ncopt = {value}")
+    shown = tfbuild("wheel", "--target", "haswell", "--dry-run", "--json")
+    assert json.loads(shown.stdout)["flags"][-1] == "-g1"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("copt = 3", "--copt: '3'"),
+        ('copt = [["-g1"]]', "copt cannot be"),
+        ("mirror = {a = 1}", "mirror cannot be"),
+        ('engine = ["docker"]', "engine cannot be"),
+        ('offline = ["x"]', "offline cannot be"),
+    ],
+)
+def test_a_value_of_another_shape_is_refused(
+    line: str,
+    expected: str,
+    tmp_path: Path,
+    tfbuild: Callable[..., "subprocess.CompletedProcess[str]"],
+) -> None:
+    project(tmp_path, f"[tool.tfbuild]\n{line}")
+    done = tfbuild("wheel", "--target", "haswell", "--dry-run")
+    assert done.returncode == UsageError.exit_code
+    assert expected in done.stderr

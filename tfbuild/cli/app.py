@@ -129,7 +129,18 @@ def _defaults(command: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401
     commands = {name: command.get_command(None, name) for name in COMMANDS}
     options = {name: _parameters(one) for name, one in commands.items()}
     values = settings.default_map(found, options)
+    for name, one in commands.items():
+        several = _several(one)
+        for key, value in values[name].items():
+            values[name][key] = settings.shaped(found, key, value, is_list=key in several)
     return {name: _nested(one, values[name]) for name, one in commands.items()}
+
+
+def _several(command: Any) -> frozenset[str]:  # noqa: ANN401
+    """Return those that may be given several times."""
+    own = {one.name for one in command.params if getattr(one, "multiple", False) or one.nargs == -1}
+    below = getattr(command, "commands", {}).values()
+    return frozenset(own).union(*(_several(one) for one in below))
 
 
 def _parameters(command: Any) -> frozenset[str]:  # noqa: ANN401
