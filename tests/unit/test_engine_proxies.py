@@ -16,6 +16,12 @@ def test_each_is_spelt_both_ways() -> None:
     }
 
 
+def test_names_with_passwords_are_secrets() -> None:
+    given = {"http_proxy": "http://me:p@ss@host:1", "ALL_PROXY": "you:word@host", "no_proxy": "x"}
+    assert proxies.credentials(given) == {"me:p@ss", "you:word"}
+    assert proxies.credentials({"http_proxy": BUSY}) == frozenset()
+
+
 def test_an_empty_one_is_none() -> None:
     assert proxies.of_environment({"HTTP_PROXY": "", "all_proxy": ""}) == {}
 

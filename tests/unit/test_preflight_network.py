@@ -143,8 +143,9 @@ def test_no_proxy_is_honoured(serve: Callable[..., Server]) -> None:
     assert not proxy.heard
 
 
-def test_a_dead_proxy_is_named_without_its_password() -> None:
-    environment = {"http_proxy": "http://me:secret@127.0.0.1:9"}
+@pytest.mark.parametrize("scheme", ["http://", ""])
+def test_a_dead_proxy_is_named_without_its_password(scheme: str) -> None:
+    environment = {"http_proxy": f"{scheme}me:secret@127.0.0.1:9"}
     trouble = network.ask("http://mirror.invalid/", environment).trouble
     assert "127.0.0.1:9" in trouble
     assert "secret" not in trouble

@@ -234,3 +234,10 @@ def test_workers_use_their_own_compiler() -> None:
     assert remote.EXECUTES not in made(cache="grpc://cache").setup().files
     script = (Path(remote.__file__).parents[1] / "templates/build.sh.j2").read_text()
     assert re.search(rf"\$TFBUILD_SETUP/{remote.EXECUTES}\b", script)
+
+
+def test_a_folder_with_spaces_stays_one_word(file: File) -> None:
+    server = made(cache="grpcs://x.example:1", ca=file("ca", CERTIFICATE))
+    text = server.setup().placed("/tmp/a b'#\\c")[RC].decode()
+    [line] = [line for line in text.splitlines() if "tls_certificate" in line]
+    assert words(line) == ["build", "--tls_certificate=/tmp/a b'#\\c/remote-ca.pem"]

@@ -53,11 +53,12 @@ def make(
         UsageError: a file is no certificate, or a word is no mirror.
     """
     from tfbuild import mirrors
-    from tfbuild.engine import Setup, certificates, joined
+    from tfbuild.engine import Setup, certificates, joined, proxies
 
-    proxies = Setup(environment=_proxies(is_local=engine == "local"))
+    variables = _proxies(is_local=engine == "local")
+    through = Setup(environment=variables, secrets=proxies.credentials(variables))
     led = mirrors.setup(mirrors.parse(mirror or ()))
-    return joined(proxies, certificates.setup(ca_certificate or ()), led)
+    return joined(through, certificates.setup(ca_certificate or ()), led)
 
 
 def _proxies(*, is_local: bool) -> dict[str, str]:

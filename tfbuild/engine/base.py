@@ -1,5 +1,6 @@
 """What a place that compiles can do: Docker, Podman, or this machine itself."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ SOURCE, BAZEL, WHEELS = "source.tar", "bazel", "wheels"
 """The local engine's: besides EXTERNAL and REPOSITORY a tree, a program, a folder."""
 RC = "run.bazelrc"
 """Name of the file, among a run's own, that Bazel reads last."""
+_SPECIAL = re.compile(r"[\s\\\"'#]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,9 @@ class Setup:
 
     def placed(self, folder: str) -> dict[str, bytes]:
         """Return every file of the run, `RC` among them, as it has to be in that folder."""
-        return {**self.files, RC: self.rc.replace("{setup}", folder).encode()}
+        # Bazel reads its rc files as a shell reads words.
+        place = _SPECIAL.sub(r"\\\g<0>", folder)
+        return {**self.files, RC: self.rc.replace("{setup}", place).encode()}
 
 
 NO_SETUP = Setup()

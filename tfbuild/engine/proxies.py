@@ -53,6 +53,12 @@ def on_loopback(variables: Mapping[str, str]) -> frozenset[str]:
     )
 
 
+def credentials(variables: Mapping[str, str]) -> frozenset[str]:
+    """Return what stands before the @ of proxies: names with passwords, which no log may hold."""
+    found = (value.rpartition("://")[2].rpartition("@")[0] for value in variables.values())
+    return frozenset(text for text in found if ":" in text)
+
+
 def _both_cases(found: Mapping[str, str | None]) -> dict[str, str]:
     return {
         spelt: value for name, value in found.items() if value for spelt in (name, name.lower())

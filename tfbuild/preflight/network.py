@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from tfbuild import mirrors
 from tfbuild.engine import certificates
@@ -162,7 +162,12 @@ def _proxies(url: str, environment: Mapping[str, str]) -> Mapping[str, str]:
     if should_bypass_proxies(url, no_proxy=named("no_proxy") or "localhost,127.0.0.1"):
         return {}
     found = {scheme: named(f"{scheme}_proxy") or named("all_proxy") for scheme in ("http", "https")}
-    return {scheme: proxy for scheme, proxy in found.items() if proxy}
+    # curl takes one without a scheme for http; requests would not read it.
+    return {
+        scheme: proxy if "://" in proxy else f"http://{proxy}"
+        for scheme, proxy in found.items()
+        if proxy
+    }
 
 
 def _in_container(inquiry: Inquiry, place: Place, answer: Answer) -> Answer:
@@ -239,11 +244,11 @@ def _why(error: BaseException, proxies: Mapping[str, str]) -> str:
 
 def _plain(proxy: str) -> str:
     """Return a proxy's address without the password that it may hold."""
-    parts = urlsplit(proxy)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    scheme, mark, rest = proxy.rpartition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}"
 
 
 def _shortest(error: BaseException) -> str:
     """Return the innermost reason of an error that wraps others; never an address with a secret."""
-    text = re.sub(r"://[^/\s@]*@", "://", str(error))
+    text = re.sub(r"[^/\s@]*@", "", str(error))
     return re.sub(r".*(?:: |Error\()", "", text).strip("')\" ")[:200] or type(error).__name__
