@@ -88,6 +88,7 @@ def test_the_jobs_of_others(tfbuild: TfBuild) -> None:
         (("-t", "haswell", *OLD, "--format", "jenkins"), 2, "gitlab"),
         (("-t", "haswell", *OLD, "--", "--target", "zen3"), 2, "belongs before the --"),
         (("-t", "haswell", *OLD, "--", "--json"), 2, "belongs before the --"),
+        (("-t", "haswell", *OLD, "--", "--pgo"), 2, "--pgo is not for a matrix"),
         (("-t", "haswell", *OLD, "--", "--nonsense"), 2, "--nonsense"),
         (("-t", "haswell", *OLD, "word"), 2, "word"),
         (("-t", "haswell", *OLD, "--format", "kubernetes"), 2, "--claim"),

@@ -163,6 +163,13 @@ def _check(ctx: typer.Context, words: list[str]) -> None:
         source = inner.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise UsageError(f"{option} belongs before the --, to the matrix.")
+    if inner.params["pgo"]:
+        raise UsageError(
+            "--pgo is not for a matrix.",
+            why="Which recipe a wheel is of shows only after its training, so the matrix could not "
+            "tell whether it is there.",
+            do="Build such wheels one by one: tfbuild wheel --pgo",
+        )
     if inner.args:
         raise UsageError(f"tfbuild wheel takes no argument {inner.args[0]!r}.")
 
