@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tfbuild import host, pgo, recipe, target
+from tfbuild.cache.folders import FolderStore
+from tfbuild.cache.model import Kind
 from tfbuild.engine.local import LocalEngine
 from tfbuild.errors import BuildError, HostError
 from tfbuild.host import Host
@@ -120,7 +122,8 @@ def test_a_training_that_counts_nothing_leaves_no_profile(
 
     class Idle(pgo.Numbers):
         def train(self, *_: object) -> None:
-            pass
+            busy = [kept.busy for kept in FolderStore().items() if kept.kind is Kind.PROFILE]
+            assert busy == ["a process holds its lock"]
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     engine, idle = Scripted(), Idle(installer=Installer())
@@ -131,3 +134,4 @@ def test_a_training_that_counts_nothing_leaves_no_profile(
     assert engine.compiled == 1, "the instrumented wheel is kept"
     assert pgo.cached(what, lambda _: idle) is None
     assert not list(tmp_path.glob("tfbuild/pgo/*/.counts-*"))
+    assert [kept.busy for kept in FolderStore().items() if kept.kind is Kind.PROFILE] == [""]

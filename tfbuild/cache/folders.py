@@ -20,6 +20,8 @@ _FOLDERS = {
     "local/python": Kind.PYTHON,
     "local/cache": Kind.ACTIONS,
     "local/output": Kind.OUTPUT,
+    "local/bazel": Kind.BAZEL,
+    "pgo": Kind.PROFILE,
     "logs": Kind.LOG,
     "attempts": Kind.JOURNAL,
     "environments": Kind.ENVIRONMENT,

@@ -1,7 +1,9 @@
 """The steps: instrumented wheel, training, profile. Each is kept, so that a run can go on."""
 
+import fcntl
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,6 +82,13 @@ def profile(
     Raises:
         TfbuildError: as `build.build`, `Trainer.train` and `counts.merge`.
     """
+    with _in_use(_folder(recipe)):
+        return _profile(recipe, engine, choose, progress, setup)
+
+
+def _profile(
+    recipe: "Recipe", engine: Engine, choose: Choose, progress: BuildProgress, setup: Setup
+) -> Made:
     kept = _kept(recipe)
     if kept is None:
         folder = _folder(recipe)
@@ -100,6 +109,21 @@ def profile(
             progress.phase("Merging the counts")
             counts.merge(recipe, engine, here, place, setup)
     return Made(path=place, sha256=artifact.sha256(place), wheel=wheel.name, trainer=trainer.name)
+
+
+@contextmanager
+def _in_use(folder: Path) -> Iterator[None]:
+    """Keep `tfbuild cache prune` from the folder, not another build."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        file = (folder.parent / f".{folder.name}.lock").open("ab")
+    except OSError as error:
+        raise SaveError(
+            f"Cannot write below {folder.parent}.", why=error.strerror or str(error)
+        ) from error
+    with file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
 
 
 def _kept(recipe: "Recipe") -> tuple[Path, BuiltWheel] | None:
