@@ -163,7 +163,8 @@ def test_https_cache(machine: Machine, nginx: Nginx) -> None:
     cache = ("--remote-cache", f"https://localhost:{nginx.https}/s")
     header = ("--remote-header-file", machine.header)
     # Bazel 4 goes on or dies, as it happens; the user hears of it either way.
-    distrusting = machine.build(*cache, *header)
+    nginx.requests()
+    distrusting = machine.build(*cache, *header, "--remote-timeout", "5")
     assert distrusting.returncode in {0, 5}
     assert "note: the remote server gives nothing" in distrusting.stderr
     assert "--ca-certificate" in distrusting.stderr
