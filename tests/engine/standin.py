@@ -1,5 +1,6 @@
 """`tfbuild wheel` on the bundled workspace as a process, and Bazel's own word on what it ran."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -160,6 +161,16 @@ def _documents(text: str) -> Iterator[dict[str, Any]]:
         yield document
         while at < len(text) and text[at].isspace():
             at += 1
+
+
+def fill(path: Path) -> None:
+    """Make a file that takes all that is free on its disk, at once."""
+    free = os.statvfs(path.parent)
+    with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        os.posix_fallocate(file.fileno(), 0, max(1, free.f_bavail * free.f_frsize - (1 << 20)))
+        file.seek(0, os.SEEK_END)
+        while True:
+            file.write(b"\0" * (1 << 12))
 
 
 class Onlooker:

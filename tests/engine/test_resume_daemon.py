@@ -20,6 +20,7 @@ from tests.engine.standin import (
     Build,
     Onlooker,
     executed,
+    fill,
     names,
     stored,
     until,
@@ -172,15 +173,15 @@ def test_a_daemon_without_disk_space(build: Build, daemon: Daemon, image: str) -
         running = build.start()
         until(lambda: len(stored(volume / "disk")) >= ENOUGH, "some actions", running)
         filler = daemon.data / "filler"
-        subprocess.run(
-            ["dd", "if=/dev/zero", f"of={filler}", "bs=1M"], capture_output=True, check=False
-        )
-        _, err = running.communicate(timeout=PATIENCE)
-        assert running.returncode in {5, 6}, err
-        assert "pace" in err, "it says that it is the disk"
-        assert not list(build.wheels.glob("*.whl*"))
-        finished = stored(volume / "disk")
-        filler.unlink()
+        try:
+            fill(filler)
+            _, err = running.communicate(timeout=PATIENCE)
+            assert running.returncode in {5, 6}, err
+            assert "pace" in err, "it says that it is the disk"
+            assert not list(build.wheels.glob("*.whl*"))
+            finished = stored(volume / "disk")
+        finally:
+            filler.unlink()
         record = build.finish()
     ran = executed(volume / "log.json")
     assert record["actions"]["executed"] == len(ran) < ALL
@@ -220,7 +221,7 @@ def test_prune_takes_what_is_unused_and_tfbuilds(
 
     kept = {item["name"]: item for item in tfbuild("show")["items"] if item["place"] == "docker"}
     assert set(kept) == {own, "tfbuild-downloads", kept_tag(daemon, image)}
-    assert kept[own]["what"] == "TensorFlow 2.15.1, Python 3.11"
+    assert kept[own]["what"] == "TensorFlow 2.15.1 for Python 3.11"
     used = daemon.docker("run", "--rm", "-v", f"{own}:/c", image, "du", "-sk", "/c")
     assert kept[own]["size"] == pytest.approx(int(used.stdout.split()[0]) * 1024, rel=0.5)
     assert tfbuild("prune")["chosen"] == [], "used within 30 days"

@@ -22,6 +22,7 @@ from tests.engine.standin import (
     Build,
     Onlooker,
     executed,
+    fill,
     is_of_host,
     names,
     stored,
@@ -95,7 +96,7 @@ def test_a_killed_tfbuild_leaves_a_script_that_the_next_one_ends(
         # Another recipe of the same toolchain, at the same time.
         code, _, err = Build("local", source, tmp_path, build.cache, target="zen").run()
         assert code == 5, err
-        assert f"Process {running.pid} compiles TensorFlow 2.15.1, Python 3.11, nehalem" in err
+        assert f"Process {running.pid} compiles TensorFlow 2.15.1 for Python 3.11, nehalem" in err
         running.send_signal(signal.SIGKILL)
         running.communicate()
         assert list(build.wheels.glob(".tfbuild-*"))
@@ -139,13 +140,7 @@ def test_a_full_disk_below_the_caches(source: Path, log: Path, tmp_path: Path) -
         with Onlooker(build.wheels):
             running = build.start()
             until(lambda: len(stored(disk(small))) >= ENOUGH, "some actions", running)
-            with (small / "filler").open("wb") as file:
-                try:
-                    while True:
-                        file.write(b"\0" * (1 << 16))
-                        file.flush()
-                except OSError:
-                    pass
+            fill(small / "filler")
             _, err = running.communicate()
             assert running.returncode in {5, 6, 11}, err
             assert "pace" in err, "it says that it is the disk"

@@ -78,8 +78,8 @@ def test_resumes(build: Build) -> None:
     )
     items = [one for one in json.loads(shown.stdout)["items"] if one["place"] == "podman"]
     what = {one["identity"]: one["what"] for one in items}
-    assert what[str(record["image"])] == "TensorFlow 2.15.1, Python 3.11"
-    assert what[place.parent.name] == "TensorFlow 2.15.1, Python 3.11"
+    assert what[str(record["image"])] == "TensorFlow 2.15.1 for Python 3.11"
+    assert what[place.parent.name] == "TensorFlow 2.15.1 for Python 3.11"
     (actions,) = (one for one in items if one["identity"] == place.parent.name)
     told = subprocess.run(["du", "-sk", place], capture_output=True, text=True, check=True)
     assert actions["size"] == pytest.approx(int(told.stdout.split()[0]) * 1024, rel=0.2)

@@ -139,11 +139,11 @@ def test_folders_have_the_size_that_du_tells_and_their_last_use(tmp_path: Path) 
     os.utime(place / "link", (OLD.timestamp(), OLD.timestamp()), follow_symlinks=False)
     note = tmp_path / "local/about/0123456789abcdef"
     note.parent.mkdir()
-    note.write_text("TensorFlow 2.15.1, Python 3.11")
+    note.write_text("TensorFlow 2.15.1 for Python 3.11")
     (found,) = FolderStore(tmp_path).items()
     told = subprocess.run(["du", "-sk", place], capture_output=True, text=True, check=True)
     assert found.size == int(told.stdout.split()[0]) * 1024
-    assert (found.used, found.what) == (OLD, "TensorFlow 2.15.1, Python 3.11")
+    assert (found.used, found.what) == (OLD, "TensorFlow 2.15.1 for Python 3.11")
 
 
 def test_folders_that_bazel_made_unwritable_go_too(tmp_path: Path) -> None:

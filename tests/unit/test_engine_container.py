@@ -342,7 +342,7 @@ def test_volumes_carry_labels(tmp_path: Path) -> None:
     assert client.volumes == {
         "tfbuild-cache-cdcdcdcdcdcdcdcd": {
             "tfbuild.cache": "actions",
-            "tfbuild.what": "TensorFlow 2.15.1, Python 3.11",
+            "tfbuild.what": "TensorFlow 2.15.1 for Python 3.11",
         },
         "tfbuild-downloads": {"tfbuild.cache": "downloads"},
     }

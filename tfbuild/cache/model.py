@@ -60,7 +60,7 @@ class Item:
     used: datetime
     """When it was last used, as far as anything tells; else when it was made."""
     what: str = ""
-    """"TensorFlow 2.21.0, Python 3.12"."""
+    """"TensorFlow 2.21.0 for Python 3.12"."""
     busy: str = ""
     """Why it cannot go now: who uses it."""
     orphaned: str = ""

@@ -19,7 +19,7 @@ LABEL_BASE = "tfbuild.base"
 LABEL_CACHE = "tfbuild.cache"
 """Of a volume: "actions" or "downloads"."""
 LABEL_WHAT = "tfbuild.what"
-"""What it serves, for people: "TensorFlow 2.21.0, Python 3.12"."""
+"""What it serves, for people: "TensorFlow 2.21.0 for Python 3.12"."""
 NO_LABELS = (LABEL_OWNER, LABEL_STEP)
 """Those of a container that an image made of it must not hand down."""
 
@@ -122,8 +122,11 @@ class Client(Mover, Protocol):
 
 
 def what(recipe: "Recipe") -> str:
-    """Return what the recipe's toolchain serves, for people."""
-    return f"TensorFlow {recipe.tensorflow}, Python {recipe.python}"
+    """Return what the recipe's toolchain serves, for people.
+
+    It becomes a label, in which Podman 4 takes a comma for the end.
+    """
+    return f"TensorFlow {recipe.tensorflow} for Python {recipe.python}"
 
 
 def toolchain_labels(recipe: "Recipe", base: str) -> dict[str, str]:
