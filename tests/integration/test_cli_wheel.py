@@ -67,6 +67,12 @@ def test_the_plan_as_json(tfbuild: Run, nowhere: dict[str, str]) -> None:
     assert plan["flags"][0] == "-march=haswell"
 
 
+def test_the_digest_fits_into_80_columns(tfbuild: Run, nowhere: dict[str, str]) -> None:
+    words = ("wheel", "--target", "haswell", "--tensorflow", "2.21", "--dry-run")
+    digest = json.loads(tfbuild(*words, "--json", env=nowhere).stdout)["recipe_digest"]
+    assert digest in tfbuild(*words, env={**nowhere, "COLUMNS": "80"}).stdout
+
+
 def test_the_plan_leads_addresses_to_mirrors_and_nothing_else(
     tfbuild: Run, nowhere: dict[str, str]
 ) -> None:

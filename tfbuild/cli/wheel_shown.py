@@ -63,7 +63,7 @@ def show_plan(planned: "Plan", engine: str, *, json_: bool) -> None:
             *(
                 [
                     ("base image", planned.base_image),
-                    ("toolchain image", planned.image),
+                    ("toolchain", planned.image),
                     ("cache volumes", ", ".join(planned.volumes)),
                 ]
                 if planned.image
