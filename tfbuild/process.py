@@ -126,8 +126,6 @@ def stream(
     """
     words = tuple(str(arg) for arg in args)
     process = _start(words, cwd=cwd, env=env, merge=merge, has_input=input_text is not None)
-    if on_start is not None:
-        on_start(process.pid)
     last: deque[str] = deque(maxlen=LAST_LINES * 10)
     errors: deque[str] = deque(maxlen=LAST_LINES * 10)
     helpers = _serve(process, input_text, errors)
@@ -142,6 +140,8 @@ def stream(
         timer.daemon = True
         timer.start()
     try:
+        if on_start is not None:
+            on_start(process.pid)
         for line in cast("IO[str]", process.stdout):
             text = line.rstrip("\r\n")
             last.append(text)

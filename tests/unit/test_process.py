@@ -148,3 +148,17 @@ def test_a_streamed_program_gets_input_and_keeps_stderr_apart() -> None:
 def test_a_streamed_program_may_ignore_its_input() -> None:
     done = process.stream(python(""), print, input_text="x" * 1_000_000, merge=False)
     assert done.ok
+
+
+def test_a_program_whose_number_cannot_be_noted_does_not_go_on() -> None:
+    """A full disk, or an interrupt just then."""
+    numbers = []
+
+    def note(number: int) -> None:
+        numbers.append(number)
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        process.stream(["sleep", "60"], print, on_start=note)
+    with pytest.raises(ProcessLookupError):
+        os.killpg(numbers[0], 0)
