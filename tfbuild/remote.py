@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from tfbuild.engine.base import Setup
 from tfbuild.errors import UsageError
+from tfbuild.recipe.sources import shown
 
 CACHE_SCHEMES = ("grpc", "grpcs", "http", "https")
 EXECUTOR_SCHEMES = ("grpc", "grpcs")
@@ -206,18 +207,23 @@ def _address(text: str | None, option: str, schemes: tuple[str, ...]) -> str:
     parts = _parts(text, option)
     if "://" not in text or parts.scheme not in schemes:
         raise UsageError(
-            f"{option}: {text!r} does not say how to speak to the server.",
+            f"{option}: {_shown(text)} does not say how to speak to the server.",
             why=f"Known are: {', '.join(f'{scheme}://' for scheme in schemes)}",
             do=f"Example: {option} grpcs://cache.example.org:443",
         )
     if not parts.hostname or not _PLAIN_TEXT.fullmatch(text) or parts.query or parts.fragment:
-        raise UsageError(f"{option}: {text!r} is no address of a server.")
+        raise UsageError(f"{option}: {_shown(text)} is no address of a server.")
     if parts.scheme in EXECUTOR_SCHEMES and parts.path.strip("/"):
         raise UsageError(
             f"{option}: {text!r} has a path, which gRPC does not know.",
             do="Name an instance with --remote-instance.",
         )
     return text
+
+
+def _shown(text: str) -> str:
+    """Return an address without what may be a secret in it."""
+    return shown(re.sub(r"[^/@]*@", "", text))
 
 
 def _parts(text: str, option: str) -> SplitResult:
@@ -291,8 +297,10 @@ def _headers_of_variables(pairs: Iterable[str]) -> Iterable[tuple[str, str]]:
             )
         if not os.environ.get(variable):
             raise UsageError(
-                f"--remote-header-env: the variable {variable} is not set, or it is empty.",
-                do=f"Set it to the header's value: export {variable}=...",
+                f"--remote-header-env: what {name!r} names is no variable that is set.",
+                # It may be the secret itself that was given, so it is not repeated.
+                why="It takes NAME=VARIABLE; that variable is missing or empty.",
+                do="Set it to the header's value: export VARIABLE=...",
             )
         yield _header(name, os.environ[variable], variable)
 

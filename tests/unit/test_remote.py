@@ -130,6 +130,8 @@ def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://", "no address"),
         ("http://ca che", "no address"),
         ("http://cache?x=1", "no address"),
+        ("http://cache?token=secret", "no address"),
+        ("me:secret@cache", "does not say how"),
         ("http://cache:99999", "no address"),
         ("grpc://cache/main", "--remote-instance"),
         ("http://[::1", "no address"),
@@ -189,7 +191,9 @@ def test_certificates_need_tls(file: File) -> None:
         remote.make(cache="http://c", ca=file("ca", CERTIFICATE))
 
 
-@pytest.mark.parametrize("pair", ["authorization=Bearer hush", "authorization", "=X", "a=NOT_SET"])
+@pytest.mark.parametrize(
+    "pair", ["authorization=Bearer hush", "authorization", "=X", "a=NOT_SET", "a=hush"]
+)
 def test_header_variables_that_are_refused(pair: str) -> None:
     with pytest.raises(UsageError) as caught:
         remote.make(cache="http://c", header_variables=[pair])
