@@ -66,6 +66,13 @@ def test_prune(tfbuild: Run, kept: dict[str, str], tmp_path: Path) -> None:
     assert files(tmp_path) == {"a.whl"}
 
 
+@pytest.mark.parametrize("days", ["-1", "1000000", "99999999999"])
+def test_ages_that_no_calendar_has(tfbuild: Run, kept: dict[str, str], days: str) -> None:
+    done = tfbuild("cache", "prune", "--older-than", days, "--dry-run", env=kept)
+    assert done.returncode == 2
+    assert "--older-than" in done.stderr
+
+
 def test_settings_reach_a_command_below_a_command(
     tfbuild: Run, kept: dict[str, str], tmp_path: Path
 ) -> None:

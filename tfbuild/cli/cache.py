@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tfbuild.cache import Inventory, Item, Removal
 
 _DAYS = 30
+# A hundred years: there are no dates for much more.
+_MOST_DAYS = 36500
 Json_ = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
@@ -56,6 +58,7 @@ def prune(
             "--older-than",
             envvar="TFBUILD_OLDER_THAN",
             min=0,
+            max=_MOST_DAYS,
             metavar="DAYS",
             help="What was used within so many days stays.",
         ),
