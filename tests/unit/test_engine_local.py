@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import need
 from tests.wheels import make_wheel
-from tfbuild import build, plan, recipe, target
+from tfbuild import build, plan, pythons, recipe, target
 from tfbuild.engine import local, tools
 from tfbuild.engine.local import LocalEngine
 from tfbuild.errors import EngineError, UsageError
@@ -238,10 +238,13 @@ def test_all_that_is_missing_is_told_at_once(
     one = recipe.make("2.15.1", other, target.find("haswell"), given, options)
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    for name in ("PYENV_ROOT", "UV_PYTHON_INSTALL_DIR"):
+    for name in ("HOME", "PYENV_ROOT", "UV_PYTHON_INSTALL_DIR", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "empty"))
     monkeypatch.setattr(tools, "_PROGRAMS", tmp_path / "empty")
+    # What an earlier test has found counts no more, nor what this one finds for a later one.
+    pythons.first.cache_clear()
     told = " ".join(str(error) for error in tools.problems(one))
+    pythons.first.cache_clear()
     assert "gcc-13 is not here" in told
     assert f"no python{other}" in told
 
