@@ -62,7 +62,7 @@ class FolderStore:
                 ) from error
 
     def _item(self, path: Path, kind: Kind) -> Item:
-        size, used = _measure(path)
+        size, used = measure(path)
         with _held(path) as free:
             busy = "" if free else "a process holds its lock"
         return Item(
@@ -101,7 +101,7 @@ def _entries(folder: Path) -> list[Path]:
         raise SaveError(f"Cannot read {folder}.", why=error.strerror or str(error)) from error
 
 
-def _measure(path: Path) -> tuple[int, datetime]:
+def measure(path: Path) -> tuple[int, datetime]:
     """Return bytes on disk, and when one of its files was last written or read."""
     size, latest = 0, 0.0
     seen: set[tuple[int, int]] = set()

@@ -1,6 +1,5 @@
 """What this user's Podman keeps of tfbuild's."""
 
-import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from tfbuild.cache import containers
 from tfbuild.cache.containers import USED, Thing
+from tfbuild.cache.folders import measure
 from tfbuild.cache.model import Item, Kind
 from tfbuild.engine.client import LABEL_CACHE, LABEL_TOOLCHAIN
 from tfbuild.engine.podman import PodmanClient
@@ -64,7 +64,7 @@ def _volume(entry: Mapping[str, Any]) -> Thing:
     return Thing(
         identity=entry["Name"],
         name=entry["Name"],
-        size=_size(Path(entry["Mountpoint"])),
+        size=measure(Path(entry["Mountpoint"]))[0],
         made=_used(Path(entry["Mountpoint"])) or datetime.fromisoformat(entry["CreatedAt"]),
         labels=entry.get("Labels") or {},
     )
@@ -89,12 +89,3 @@ def _used(folder: Path) -> datetime | None:
         return datetime.fromtimestamp((folder / USED).stat().st_mtime, UTC)
     except OSError:
         return None
-
-
-def _size(folder: Path) -> int:
-    """Return bytes on disk of what this user may see."""
-    return sum(
-        (Path(inner) / name).lstat().st_blocks * 512
-        for inner, _, files in os.walk(folder)
-        for name in files
-    )
