@@ -249,7 +249,4 @@ def test_a_network_lost_in_mid_fetch(
     assert record["attempts"] == {"count": 2, "finished": 0, "repeated": 0}
     journal = next((build.cache / "tfbuild/attempts").iterdir()).read_text().splitlines()
     hows = [how for line in journal if (how := json.loads(line).get("how"))]
-    assert hows == [
-        "EngineError: Bazel cannot reach a server that the release's sources come from.",
-        "wheel",
-    ]
+    assert [how.partition(":")[0] for how in hows] == ["EngineError", "wheel"]
