@@ -213,7 +213,9 @@ def test_every_row_names_a_source_that_is_listed() -> None:
     for name in rows:
         assert {row["source"] for row in data[name]} <= set(data["sources"]), name
     used = {row["source"] for name in rows for row in data[name]}
-    used |= {source for one in ALL for source in one.sources}
+    packages = {source for row in data["build_packages"] for source in row["sources"]}
+    assert packages <= set(data["sources"])
+    used |= packages | {source for one in ALL for source in one.sources}
     assert set(data["sources"]) <= used
     assert all(row["source"] for row in data["known_problems"])
 
