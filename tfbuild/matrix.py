@@ -12,7 +12,7 @@ from tfbuild import artifact, process, signals
 from tfbuild.errors import UsageError
 from tfbuild.record import BuiltWheel, record_path
 
-Outcome = Literal["to do", "built", "there", "failed", "left out", "not begun"]
+Outcome = Literal["to do", "built", "there", "failed", "left out", "stopped", "not begun"]
 _PARTS = 3
 
 
@@ -144,8 +144,13 @@ def run(
     with signals.stoppable():
         for number, index in enumerate(todo, start=1):
             on_row(rows[index], number)
-            done[index] = _run(rows[index], output_dir, on_line)
-            on_change(done)
+            try:
+                done[index] = _run(rows[index], output_dir, on_line)
+            except KeyboardInterrupt:
+                done[index] = replace(rows[index], outcome="stopped", why="Run it again: goes on.")
+                raise
+            finally:
+                on_change(done)
     return done
 
 

@@ -131,3 +131,20 @@ def test_a_command_that_leaves_no_wheel_has_failed(tmp_path: Path) -> None:
     assert begun == [1, 2, 3]
     assert changes[0] == ["failed", "to do", "to do"]
     assert any("tfbuild 0" in line for line in seen)
+
+
+def test_an_interrupt_tells_the_job_that_ran_from_those_to_come(tmp_path: Path) -> None:
+    changes: list[list[str]] = []
+
+    def interrupt(_line: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        matrix.run(
+            [todo("a"), todo("b")],
+            tmp_path,
+            lambda _row, _number: None,
+            interrupt,
+            lambda state: changes.append([row.outcome for row in state]),
+        )
+    assert changes == [["stopped", "to do"]]
