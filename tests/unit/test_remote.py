@@ -236,7 +236,7 @@ def test_workers_use_their_own_compiler() -> None:
     """build.sh gives no key of this toolchain to what others execute."""
     assert remote.EXECUTES in made(executor="grpc://workers").setup().files
     assert remote.EXECUTES not in made(cache="grpc://cache").setup().files
-    script = (Path(remote.__file__).parents[1] / "templates/build.sh.j2").read_text()
+    script = (Path(remote.__file__).parents[2] / "templates/build.sh.j2").read_text()
     assert re.search(rf"\$TFBUILD_SETUP/{remote.EXECUTES}\b", script)
 
 
