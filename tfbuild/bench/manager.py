@@ -115,12 +115,14 @@ def measure(
         suite = replace(suite, finished_at=datetime.now(UTC))
         artifact.save(suite, path)
     except BaseException:
-        _leave(suite, path, progress)
+        _leave(path, progress)
         raise
     return suite
 
 
-def _leave(suite: Suite, path: Path, progress: Progress) -> None:
+def _leave(path: Path, progress: Progress) -> None:
+    # The file counts: an interrupt may come just after a round was saved.
+    suite = artifact.load(Suite, path)
     if suite.rounds:
         progress.note(f"{suite.rounds} of {suite.plan.rounds} rounds are kept in {path}")
     else:

@@ -401,7 +401,21 @@ end_events() {
     follower=
     rm -f "$events"
 }
-trap 'end_events; forget_options' EXIT
+# On a full disk compilers fail without a word, because there is no room for it either.
+tell_full_disk() {
+    local place free
+    for place in "$TFBUILD_CACHE" "$TFBUILD_OUTPUT_BASE"; do
+        free=$(df --output=avail --block-size=1M "$place" 2>/dev/null | tail -n 1) || continue
+        if ((${free:-99} < 16)); then echo "tfbuild: No space left on device: $place"; fi
+    done
+}
+at_end() {
+    local status=$?
+    end_events
+    forget_options
+    if ((status)); then tell_full_disk; fi
+}
+trap at_end EXIT
 phase() { if [[ -n $TFBUILD_EVENTS ]]; then printf 'tfbuild-event: {"phase":"%s"}\n' "$1"; fi; }
 
 echo "tfbuild: Bazel $version, ${flags[*]}"
