@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Protocol
 
 from tfbuild.cache.model import Item, Kind
 from tfbuild.engine.client import LABEL_CACHE, LABEL_OWNER, LABEL_TOOLCHAIN, LABEL_WHAT
@@ -28,6 +29,29 @@ class Thing:
     volumes: frozenset[str] = frozenset()
     """Names of a container's volumes."""
     is_running: bool = False
+
+
+class Remover(Protocol):
+    """The operations of an engine's client that take things away. All raise EngineError."""
+
+    def remove(self, container: str) -> None:
+        """Stop a container if it runs, and remove it."""
+
+    def remove_image(self, image: str) -> None:
+        """Remove an image that nothing uses."""
+
+    def remove_volume(self, name: str) -> None:
+        """Remove a volume that nothing uses."""
+
+
+def remove(client: Remover, item: Item) -> None:
+    """Remove what the item names; the engine refuses what a container uses."""
+    if item.kind is Kind.CONTAINER:
+        client.remove(item.identity)
+    elif item.kind is Kind.IMAGE:
+        client.remove_image(item.identity)
+    else:
+        client.remove_volume(item.identity)
 
 
 def items(

@@ -9,7 +9,7 @@ from typing import Any
 from tfbuild import signals
 from tfbuild.cache import containers
 from tfbuild.cache.containers import USED, Thing
-from tfbuild.cache.model import Item, Kind
+from tfbuild.cache.model import Item
 from tfbuild.engine.client import LABEL_CACHE, LABEL_OWNER, Plan
 from tfbuild.engine.container import cache_volume
 from tfbuild.engine.docker import DockerClient
@@ -58,12 +58,7 @@ class DockerStore:
 
     def remove(self, item: Item) -> None:
         """Remove it; the daemon refuses what a container uses."""
-        if item.kind is Kind.CONTAINER:
-            self._client.remove(item.identity)
-        elif item.kind is Kind.IMAGE:
-            self._client.remove_image(item.identity)
-        else:
-            self._client.remove_volume(item.identity)
+        containers.remove(self._client, item)
 
 
 def _image(entry: Mapping[str, Any]) -> Thing:

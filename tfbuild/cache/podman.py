@@ -8,7 +8,7 @@ from typing import Any
 from tfbuild.cache import containers
 from tfbuild.cache.containers import USED, Thing
 from tfbuild.cache.folders import measure
-from tfbuild.cache.model import Item, Kind
+from tfbuild.cache.model import Item
 from tfbuild.engine.client import LABEL_CACHE, LABEL_TOOLCHAIN
 from tfbuild.engine.podman import PodmanClient
 
@@ -41,12 +41,7 @@ class PodmanStore:
 
     def remove(self, item: Item) -> None:
         """Remove it; podman refuses what a container uses."""
-        if item.kind is Kind.CONTAINER:
-            self._client.remove(item.identity)
-        elif item.kind is Kind.IMAGE:
-            self._client.remove_image(item.identity)
-        else:
-            self._client.remove_volume(item.identity)
+        containers.remove(self._client, item)
 
 
 def _image(entry: Mapping[str, Any]) -> Thing:
