@@ -1,0 +1,1 @@
+"""What a library's machine code uses: which instructions, in which component, guarded or not."""
