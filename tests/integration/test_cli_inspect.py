@@ -63,7 +63,7 @@ def test_json_is_one_document_and_the_second_time_is_the_same(
     first = tfbuild("inspect", wheel, "--json", env=cache)
     found = json.loads(first.stdout)
     assert found["schema"] == "tfbuild.inspection/1"
-    assert found["code"]["isa"]["widths"]["512"] == objdump(library)["512"]
+    assert found["code"]["total"]["widths"]["512"]["value"] == objdump(library)["512"]
     second = tfbuild("inspect", wheel, "--json", env=cache)
     assert second.stdout == first.stdout
     assert ("Reading code" in first.stderr, "Reading code" in second.stderr) == (True, False)
@@ -141,10 +141,11 @@ def test_a_real_wheel_from_the_index(tfbuild: Run, tmp_path: Path, cache: dict[s
     done = tfbuild("inspect", wheel, "--json", env=cache)
     found = json.loads(done.stdout)
     with zipfile.ZipFile(wheel) as archive:
-        library = Path(archive.extract(found["code"]["library"], tmp_path / "x"))
+        library = Path(archive.extract(found["libraries"][0]["name"], tmp_path / "x"))
     theirs = objdump(library)
-    ours = found["code"]["isa"]
-    assert ours["widths"] == {width: theirs[width] for width in ("128", "256", "512")}
+    widths = found["code"]["total"]["widths"]
+    ours = {width: count["value"] for width, count in widths.items()}
+    assert ours == {width: theirs[width] for width in ("128", "256", "512")}
     assert theirs["128"] > 100
     versions = subprocess.run(
         ["readelf", "-V", library], capture_output=True, text=True, check=True

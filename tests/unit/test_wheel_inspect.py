@@ -93,13 +93,8 @@ def test_a_wheel_is_told_apart_and_counted(wheel: Path, library: Path, tmp_path:
     assert found.compilers[0].removeprefix("GCC: ") in version.stdout
     assert (found.glibc, found.glibcxx) == (readelf_floor(tmp_path / "d/small.so", "GLIBC"), None)
     assert found.code is not None
-    assert (found.code.library, found.code.machine, found.code.stripped) == (
-        LARGEST,
-        "x86_64",
-        False,
-    )
-    assert found.code.isa == isa.count(library)
-    assert found.code.isa.widths[512] == objdump(library)["512"] > 0
+    assert (found.code.machine, found.libraries[0].stripped) == ("x86_64", False)
+    assert found.code.total.widths[512].value == objdump(library)["512"] > 0
     assert (found.record, found.notes) == (None, ())
 
 
@@ -157,9 +152,8 @@ def test_a_library_without_code(tmp_path: Path) -> None:
     empty = compiled(tmp_path / "c", *flags, source="const int x = 1;")
     found = inspect(wheel_of(tmp_path, tensorflow__empty_so=empty.read_bytes()))
     assert found.code is not None
-    assert found.code.isa is not None
-    assert found.code.isa.instructions == 0
-    assert found.code.reading == ("It holds no instructions.",)
+    assert found.code.total.instructions.value == 0
+    assert found.reading == ("It holds no instructions.",)
 
 
 def test_a_stripped_library(library: Path, tmp_path: Path) -> None:
@@ -167,18 +161,17 @@ def test_a_stripped_library(library: Path, tmp_path: Path) -> None:
     subprocess.run(["strip", library], check=True)
     found = inspect(wheel_of(tmp_path, tensorflow__a_so=library.read_bytes()))
     assert found.code is not None
-    assert found.code.stripped is True
-    assert found.code.isa is not None
-    assert found.code.isa.widths == before.widths
+    assert found.libraries[0].stripped is True
+    widths = {width: count.value for width, count in found.code.total.widths.items()}
+    assert widths == before.widths
 
 
 def test_another_architecture_is_told_and_not_counted(library: Path, tmp_path: Path) -> None:
     arm = bytearray(library.read_bytes())
     struct.pack_into("<H", arm, 0x12, 183)  # e_machine = EM_AARCH64
     found = inspect(wheel_of(tmp_path, tensorflow__a_so=bytes(arm)))
-    assert found.code is not None
-    assert (found.code.machine, found.code.isa) == ("aarch64", None)
-    assert found.code.reading[0].startswith("Unknown: code for aarch64")
+    assert (found.libraries[0].machine, found.code) == ("aarch64", None)
+    assert found.reading[0].startswith("Unknown: Code for aarch64")
     assert found.compilers
     assert "but it holds code for aarch64" in found.notes[0]
 
@@ -188,9 +181,8 @@ def test_another_architecture_is_told_and_not_counted(library: Path, tmp_path: P
 )
 def test_other_formats_are_unknown(start: bytes, says: str, tmp_path: Path) -> None:
     found = inspect(wheel_of(tmp_path, tensorflow__a_so=start + bytes(100)))
-    assert found.code is not None
-    assert (found.code.machine, found.code.isa) == (None, None)
-    assert says in found.code.reading[0]
+    assert (found.libraries[0].machine, found.code) == (None, None)
+    assert says in found.reading[0]
 
 
 def test_code_in_a_wheel_for_any_platform_is_noted(library: Path, tmp_path: Path) -> None:
@@ -295,7 +287,7 @@ def test_an_installed_one_is_read_and_not_imported(
     assert (found.tensorflow, found.python, found.tags) == ("2.21.0-rc1", "3.12", (TAG,))
     assert found.sha256 is None
     assert found.code is not None
-    assert found.code.isa == isa.count(library)
+    assert found.code.total.widths[512].value == objdump(library)["512"]
     site = environment / "lib/python3.12/site-packages"
     assert found.unpacked_size == sum(f.stat().st_size for f in site.rglob("*") if f.is_file())
 

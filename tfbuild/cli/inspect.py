@@ -11,8 +11,8 @@ from tfbuild.cli import console
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tfbuild.wheel.inspection import Code, Inspection
-    from tfbuild.wheel.isa import IsaCounts
+    from tfbuild.code.evidence import Evidence
+    from tfbuild.wheel.inspection import Inspection
 
 _EXAMPLE = (
     "Example: tfbuild inspect installed, or: tfbuild inspect wheels/tensorflow_cpu-2.21.0*.whl"
@@ -89,9 +89,9 @@ def _show(found: "Inspection") -> None:
         # Names and compilers' marks are anybody's: no markup of Rich's in them.
         facts.add_row(title, Text(text, overflow="fold"))
     out.print(facts)
-    if found.code is not None:
+    if found.libraries:
         out.print()
-        _show_code(found.code)
+        _show_code(found)
     for note in found.notes:
         console.say(f"note: {note}")
 
@@ -134,29 +134,38 @@ def _needs(found: "Inspection") -> str:
     )
 
 
-def _show_code(code: "Code") -> None:
+def _show_code(found: "Inspection") -> None:
     from rich.text import Text
 
     out = console.results()
-    heading = Text.assemble((f"Code of {code.library}", "bold"), f", {code.machine or 'unknown'}")
-    out.print(heading)
-    for sentence in code.reading:
+    largest = found.libraries[0]
+    machine = largest.machine or "unknown"
+    out.print(Text.assemble((f"Code of {largest.name}", "bold"), f", {machine}"))
+    for sentence in found.reading:
         out.print(sentence, markup=False)
-    if code.isa is not None and code.isa.instructions:
+    if found.code is not None and found.code.total.instructions.value:
         out.print()
-        _show_counts(code.isa)
+        _show_counts(found.code)
 
 
-def _show_counts(counts: "IsaCounts") -> None:
+def _show_counts(code: "Evidence") -> None:
     from rich.columns import Columns
     from rich.console import Group
 
     from tfbuild.wheel.extensions import ORDER
 
-    encodings = {title: counts.encodings[name] for name, title in _ENCODINGS.items()}
-    widths = {title: counts.widths[width] for width, title in _WIDTHS.items()}
-    extensions = {name: counts.extensions[name] for name in ORDER if name in counts.extensions}
-    left = _table("extension", extensions, counts.instructions)
+    counts = code.total
+    none = 0
+    encodings = {
+        title: counts.encodings[name].value if name in counts.encodings else none
+        for name, title in _ENCODINGS.items()
+    }
+    widths = {
+        title: counts.widths[width].value if width in counts.widths else none
+        for width, title in _WIDTHS.items()
+    }
+    extensions = {name: counts.has(name) for name in ORDER if counts.has(name)}
+    left = _table("extension", extensions, counts.instructions.value)
     right = Group(
         _table("vector encoding", encodings, counts.vectors),
         "",
@@ -165,8 +174,9 @@ def _show_counts(counts: "IsaCounts") -> None:
     out = console.results()
     out.print(Columns([left, right], padding=(0, 3)))
     out.print(
-        f"{counts.instructions:,} instructions in {_mb(counts.bytes)}, {counts.fused:,} of them "
-        f"fused multiply-adds; {counts.undecodable:,} bytes that are no instruction."
+        f"{counts.instructions.value:,} instructions in {_mb(counts.bytes)}, "
+        f"{counts.fused.value:,} of them fused multiply-adds; "
+        f"{code.undecodable:,} bytes that are no instruction."
     )
 
 

@@ -13,16 +13,18 @@ from typing import Any, Literal
 
 import msgspec
 from packaging.tags import Tag, parse_tag
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from tfbuild import artifact
 from tfbuild import installed as environments
+from tfbuild.code import minimum
 from tfbuild.errors import NothingToDoError, SaveError, UsageError
 from tfbuild.progress import Progress, Silent
 from tfbuild.wheel import archive as archives
 from tfbuild.wheel import libraries
 from tfbuild.wheel.contents import Contents, InstalledContents, WheelContents
-from tfbuild.wheel.inspection import Code, Inspection
+from tfbuild.wheel.inspection import Inspection, Library
 
 _SILENT = Silent()
 _HEADER = "tensorflow/include/tensorflow/core/public/version.h"
@@ -42,11 +44,18 @@ class _Identity:
     sha256: str | None
 
 
-def inspect(path: Path, *, progress: Progress = _SILENT, cache: Path | None = None) -> Inspection:
+def inspect(
+    path: Path,
+    *,
+    full: bool = False,
+    progress: Progress = _SILENT,
+    cache: Path | None = None,
+) -> Inspection:
     """Inspect a wheel.
 
     Args:
         path: the wheel.
+        full: decode all code; else a sample of the functions of larger libraries.
         progress: told the libraries read, then the bytes of code decoded.
         cache: folder of earlier results; None decodes anew.
 
@@ -64,52 +73,65 @@ def inspect(path: Path, *, progress: Progress = _SILENT, cache: Path | None = No
             size=path.stat().st_size,
             sha256=artifact.sha256(path),
         )
-        key = f"{path.name}\n{identity.sha256}"
+        key = f"{path.name}\n{identity.sha256}\n{full}"
         contents = WheelContents(wheel)
         return _remembered(cache, key, lambda: _inspection(contents, identity, progress))
 
 
 def installed(
-    place: Path | None = None, *, progress: Progress = _SILENT, cache: Path | None = None
+    place: Path | None = None,
+    *,
+    full: bool = False,
+    progress: Progress = _SILENT,
+    cache: Path | None = None,
+    distribution: str | None = None,
 ) -> Inspection:
-    """Inspect an installed TensorFlow without importing it.
+    """Inspect what is installed, TensorFlow if nothing else is named, without importing it.
 
     Args:
         place: an environment's folder, its interpreter, or a site-packages folder; None is the
             current environment ($VIRTUAL_ENV, else $CONDA_PREFIX, else the one that runs tfbuild).
+        full: as for `inspect`.
         progress: as for `inspect`.
         cache: as for `inspect`.
+        distribution: another distribution's name: "numpy".
 
     Raises:
-        NothingToDoError: no TensorFlow is installed there.
+        NothingToDoError: no TensorFlow, or no such distribution, is installed there.
         WheelError: it is installed without a list of its files.
     """
-    found = _found(place)
-    contents = InstalledContents(found.folder)
+    folder = _found(place, distribution)
+    contents = InstalledContents(folder)
+    name, _, version = folder.name.removesuffix(".dist-info").partition("-")
     identity = _Identity(
         source="installed",
-        file=str(found.folder),
-        distribution=found.distribution,
-        version=found.version,
+        file=str(folder),
+        distribution=canonicalize_name(name),
+        version=version,
         tags=_stated_tags(contents),
         size=None,
         sha256=None,
     )
     largest = max(contents.sizes, key=contents.sizes.__getitem__, default="")
-    changed = (found.folder.parent / largest).stat().st_mtime_ns
+    changed = (folder.parent / largest).stat().st_mtime_ns
     listed = hashlib.sha256(contents.text("RECORD") or b"").hexdigest()
-    key = f"{found.folder}\n{listed}\n{largest}\n{changed}"
+    key = f"{folder}\n{listed}\n{largest}\n{changed}\n{full}"
     return _remembered(cache, key, lambda: _inspection(contents, identity, progress))
 
 
-def _found(place: Path | None) -> environments.Installed:
+def _found(place: Path | None, distribution: str | None) -> Path:
+    """Return the .dist-info folder."""
     folders = environments.site_folders() if place is None else _site_folders(place)
     for folder in folders:
-        if found := environments.find_in(folder):
-            return found
+        if distribution is not None:
+            for info in sorted(folder.glob("*.dist-info")):
+                if canonicalize_name(info.name.split("-")[0]) == canonicalize_name(distribution):
+                    return info
+        elif found := environments.find_in(folder):
+            return found.folder
     looked = "\n".join(str(folder) for folder in folders) or "no site-packages folder"
     raise NothingToDoError(
-        "No TensorFlow is installed here.",
+        f"No {distribution or 'TensorFlow'} is installed here.",
         why=f"Looked at: {looked}",
         do="Activate the environment that has it, or inspect a file: tfbuild inspect FILE.whl",
     )
@@ -169,9 +191,11 @@ def _inspection(contents: Contents, identity: _Identity, progress: Progress) -> 
         glibc=found.newest("GLIBC"),
         glibcxx=found.newest("GLIBCXX"),
         code=found.code,
+        minimum=minimum.of(found.code) if found.code else None,
+        reading=found.reading,
         record=record,
         sboms=_sboms(contents),
-        notes=(*found.notes, *notes, *_mismatch(identity.tags, found.code)),
+        notes=(*found.notes, *notes, *_mismatch(identity.tags, found.libraries)),
     )
 
 
@@ -230,13 +254,14 @@ def _own_record(contents: Contents) -> tuple[dict[str, Any] | None, list[str]]:
         return None, [f"Its {_RECORD} is not a JSON object."]
 
 
-def _mismatch(tags: tuple[Tag, ...], code: Code | None) -> Iterator[str]:
-    if code is None or code.machine is None or not tags:
+def _mismatch(tags: tuple[Tag, ...], found: list[Library]) -> Iterator[str]:
+    machine = found[0].machine if found else None
+    if machine is None or not tags:
         return
     platforms = {tag.platform for tag in tags}
     if platforms == {"any"}:
-        yield f"Its tag says that it runs anywhere, but it holds code for {code.machine}."
+        yield f"Its tag says that it runs anywhere, but it holds code for {machine}."
     elif all(
         name.startswith(("manylinux", "linux", "musllinux")) for name in platforms
-    ) and not any(name.endswith(code.machine) for name in platforms):
-        yield f"Its tag says {', '.join(sorted(platforms))}, but it holds code for {code.machine}."
+    ) and not any(name.endswith(machine) for name in platforms):
+        yield f"Its tag says {', '.join(sorted(platforms))}, but it holds code for {machine}."

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from tfbuild.wheel.isa import IsaCounts
+from tfbuild.code.evidence import Evidence
+from tfbuild.code.minimum import Minimum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,20 +17,12 @@ class Library:
     """Bytes."""
     machine: str | None
     """"x86_64", "aarch64"; None where it is not ELF, or damaged."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Code:
-    """The code of the largest library, which holds most of TensorFlow's kernels."""
-
-    library: str
-    machine: str | None
-    stripped: bool | None
-    """Whether its full symbol table is gone."""
-    isa: IsaCounts | None
-    """None where the code is not x86, or the file is not ELF."""
-    reading: tuple[str, ...]
-    """What the counts tell, in sentences."""
+    stripped: bool | None = None
+    """Whether its full symbol table is gone; None where that is unknown."""
+    code: Evidence | None = None
+    """What its code uses; None where that is unknown."""
+    unknown: str = ""
+    """Why that is unknown, a sentence: "Code for aarch64 is not decoded, only x86 is."."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +30,7 @@ class Inspection:
     """One wheel, or one installed distribution, as its files say. None means unknown."""
 
     SCHEMA: ClassVar[str] = "tfbuild.inspection"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     source: Literal["wheel", "installed"]
     file: str
@@ -66,8 +59,12 @@ class Inspection:
     """Oldest glibc that can load every library: "2.17"."""
     glibcxx: str | None
     """Same for libstdc++'s symbols: "3.4.19"."""
-    code: Code | None
-    """None without any library."""
+    code: Evidence | None
+    """The x86 code of all libraries together; None without any."""
+    minimum: Minimum | None
+    """The lowest CPU that can run that code; None without any."""
+    reading: tuple[str, ...]
+    """What the code tells, in sentences; none without any library."""
     record: dict[str, Any] | None
     """What tfbuild wrote into the wheel when it compiled it."""
     notes: tuple[str, ...]

@@ -3,15 +3,16 @@
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from packaging.version import InvalidVersion, Version
 
+from tfbuild.code.evidence import Count, Evidence, Tally
 from tfbuild.errors import WheelError
 from tfbuild.progress import Progress
 from tfbuild.wheel import elf, isa
 from tfbuild.wheel.contents import Contents
-from tfbuild.wheel.inspection import Code, Library
+from tfbuild.wheel.inspection import Library
 from tfbuild.wheel.reading import read
 
 _LIBRARY = re.compile(r"\.(so(\.\d+)*|dylib|pyd|dll)$")
@@ -34,7 +35,8 @@ class Findings:
     versions: set[str] = field(default_factory=set)
     """Symbol versions that some library needs."""
     notes: list[str] = field(default_factory=list)
-    code: Code | None = None
+    code: Evidence | None = None
+    reading: tuple[str, ...] = ()
 
     def newest(self, family: str) -> str | None:
         """Return the newest needed version of a family: "GLIBC" gives "2.17"."""
@@ -83,24 +85,50 @@ def _other(contents: Contents, name: str, findings: Findings) -> Library:
 def _largest(contents: Contents, name: str, findings: Findings, progress: Progress) -> Library:
     with contents.open(name) as file:
         facts = _facts(file, name, findings)
-        counts = None
-        reading: tuple[str, ...]
+        unknown = ""
         if facts is None:
-            reading = (f"Unknown: {_format(file)} is not read, only ELF is.",)
+            unknown = f"{_format(file)} is not read, only ELF is."
         elif not isa.is_known(facts.machine):
-            reading = (f"Unknown: code for {facts.machine} is not decoded, only x86 is.",)
+            unknown = f"Code for {facts.machine} is not decoded, only x86 is."
         else:
             counts = isa.count_open(file, name, progress)
-            reading = read(counts)
-    machine = facts.machine if facts else None
-    findings.code = Code(
-        library=name,
-        machine=machine,
+            findings.reading = read(counts)
+            findings.code = _evidence(counts, "none" if facts.stripped else "full")
+    if unknown:
+        findings.reading = (f"Unknown: {unknown}",)
+    return Library(
+        name=name,
+        size=contents.sizes[name],
+        machine=facts.machine if facts else None,
         stripped=facts.stripped if facts else None,
-        isa=counts,
-        reading=reading,
+        code=findings.code,
+        unknown=unknown,
     )
-    return Library(name=name, size=contents.sizes[name], machine=machine)
+
+
+def _evidence(counts: isa.IsaCounts, symbols: Literal["full", "none"]) -> Evidence:
+    total = Tally(
+        functions=0,
+        bytes=counts.bytes,
+        decoded=counts.bytes - counts.data,
+        instructions=Count.exactly(counts.instructions),
+        extensions={key: Count.exactly(value) for key, value in counts.extensions.items()},
+        widths={key: Count.exactly(value) for key, value in counts.widths.items()},
+        encodings={key: Count.exactly(value) for key, value in counts.encodings.items()},
+        fused=Count.exactly(counts.fused),
+    )
+    return Evidence(
+        machine=counts.machine,
+        mode="full",
+        seed=None,
+        symbols=symbols,
+        total=total,
+        parts=(),
+        needs=(),
+        generators=(),
+        undecodable=counts.undecodable,
+        data=counts.data,
+    )
 
 
 def _facts(file: BinaryIO, name: str, findings: Findings) -> elf.Facts | None:
