@@ -1,8 +1,9 @@
 """Makes an environment for each measured wheel, with uv.
 
 An environment stands below the user's cache folder under a name that says what is in it, and is
-used again. Its record is written last: a folder without one was never finished and is made anew.
-A lock keeps two processes from making the same one at once.
+used again. A mark is written when all is installed: a folder without one was never finished and is
+made anew. Its record comes when TensorFlow has been imported. A lock keeps two processes from
+making the same one at once.
 """
 
 import fcntl
@@ -25,7 +26,10 @@ from tfbuild.installer import Installer
 from tfbuild.progress import Progress
 from tfbuild.spec import Environment
 
-__all__ = ["Installer", "here", "prepare"]
+__all__ = ["Installer", "here", "install", "prepare"]
+
+_INSTALLED = "installed.txt"
+"""The mark of an environment in which everything is installed."""
 
 
 def prepare(
@@ -52,22 +56,118 @@ def prepare(
         seen = probe.imported(choice.spec.text, choice.interpreter, ours=False)
         return _environment(choice, choice.interpreter, seen, None)
     digest = _wheel_digest(choice)
-    what = f"{choice.distribution} {choice.version}"
-    base = choice.interpreter or installer.fetch_python(choice.python, what, progress)
-    limits = constraints.of(choice.tensorflow)
-    root = folder or settings.cache_folder("environments")
-    place = root / _name(choice, base, digest, limits, installer.source)
+    place, base = _place(choice, digest, installer, progress, folder)
     with _locked(place):
+        _complete(choice, base, place, installer=installer, progress=progress)
         made = _Made.read(place)
-        if made is None:
-            _make(choice, base, place, installer=installer, progress=progress)
         if made is None or made.cpu != _cpu(host):
             progress.phase(f"Importing {choice.distribution} {choice.version}")
-            made = _Made(
-                seen=probe.imported(choice.spec.text, _python(place), ours=True), cpu=_cpu(host)
-            )
+            made = _Made(seen=_imported(choice, place), cpu=_cpu(host))
             artifact.save(made, place / _Made.FILE)
     return _environment(choice, _python(place), made.seen, digest)
+
+
+def install(
+    choice: Choice,
+    installer: Installer,
+    progress: Progress,
+    folder: Path | None = None,
+) -> Path:
+    """Return the interpreter of the environment that `prepare` would return, importing nothing.
+
+    One in which a file has been changed, added or removed since it was made is made anew.
+
+    Args:
+        choice: what shall be in it; not an interpreter.
+        installer: how uv reaches its index.
+        progress: is told before each download.
+        folder: where environments stand; the user's cache without one.
+
+    Raises:
+        BenchError: it cannot be installed.
+        WheelError: the wheel file is damaged.
+        SaveError: the disk is full, or the folder cannot be written.
+    """
+    digest = _wheel_digest(choice)
+    place, base = _place(choice, digest, installer, progress, folder)
+    with _locked(place):
+        if _is_complete(place) and not _is_unchanged(place):
+            progress.note("The environment has been changed since it was made; it is made anew.")
+            _discard(place)
+        _complete(choice, base, place, installer=installer, progress=progress)
+    return _python(place)
+
+
+def _place(
+    choice: Choice,
+    digest: str | None,
+    installer: Installer,
+    progress: Progress,
+    folder: Path | None,
+) -> tuple[Path, Path]:
+    """Return the environment's folder and the interpreter that it is made from."""
+    what = f"{choice.distribution} {choice.version}"
+    base = choice.interpreter or installer.fetch_python(choice.python, what, progress)
+    root = folder or settings.cache_folder("environments")
+    limits = constraints.of(choice.tensorflow)
+    return root / _name(choice, base, digest, limits, installer.source), base
+
+
+def _complete(
+    choice: Choice, base: Path, place: Path, *, installer: Installer, progress: Progress
+) -> None:
+    if not _is_complete(place):
+        _make(choice, base, place, installer=installer, progress=progress)
+        artifact.write_text(place / _INSTALLED, _listing(place) + "\n")
+
+
+def _is_complete(place: Path) -> bool:
+    """Return whether all is installed; a record says so too, older environments have no mark."""
+    marks = (place / _INSTALLED, place / _Made.FILE)
+    return _python(place).exists() and any(mark.exists() for mark in marks)
+
+
+def _is_unchanged(place: Path) -> bool:
+    try:
+        return (place / _INSTALLED).read_text(encoding="utf-8").strip() == _listing(place)
+    except OSError:
+        return False
+
+
+def _listing(place: Path) -> str:
+    """Return a digest of all files' names, sizes, times and inodes; of bytecode nothing counts.
+
+    Reading the files would take 11 s for each gigabyte here. This shows an edit, another version of
+    a package and a file that was put beside as well.
+    """
+    digest = hashlib.sha256()
+    for path in sorted((place / "lib").rglob("*")):
+        if path.suffix != ".pyc" and path.name != "__pycache__":
+            seen = path.lstat()
+            size = 0 if path.is_dir() else seen.st_size
+            when = 0 if path.is_dir() else seen.st_mtime_ns
+            digest.update(f"{path.relative_to(place)} {size} {when} {seen.st_ino}\n".encode())
+    return digest.hexdigest()
+
+
+def _imported(choice: Choice, place: Path) -> probe.Seen:
+    try:
+        return probe.imported(choice.spec.text, _python(place), ours=True)
+    except TfbuildError:
+        # Whatever is wrong with it, the next attempt shall not find it.
+        for mark in (_INSTALLED, _Made.FILE):
+            (place / mark).unlink(missing_ok=True)
+        raise
+
+
+def _discard(place: Path) -> None:
+    """Remove an environment, its marks first: half of it must never pass for whole."""
+    try:
+        for mark in (_INSTALLED, _Made.FILE):
+            (place / mark).unlink(missing_ok=True)
+        shutil.rmtree(place)
+    except OSError as error:
+        raise SaveError(f"Cannot remove {place}.", why=error.strerror or str(error)) from error
 
 
 @dataclass(frozen=True, kw_only=True)

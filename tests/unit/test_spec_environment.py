@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -117,6 +118,7 @@ def test_a_half_made_environment_is_made_anew(tmp_path: Path) -> None:
     made = environment.prepare(choice, OFFLINE, HOST, Silent(), tmp_path / "envs")
     place = made.python.parents[1]
     (place / "tfbuild.json").unlink()
+    (place / "installed.txt").unlink()
     library = next(place.glob("lib/python*/site-packages/tensorflow/__init__.py"))
     library.unlink()  # uv links files to its cache
     library.write_text("half of the mod")
@@ -158,6 +160,61 @@ def test_an_import_that_fails_is_explained_and_leaves_nothing_finished(
         with pytest.raises(kind, match=why):
             environment.prepare(choice, OFFLINE, HOST, Silent(), tmp_path / "envs")
     assert list((tmp_path / "envs").glob("*/tfbuild.json")) == []
+    assert list((tmp_path / "envs").glob("*/installed.txt")) == []
+
+
+def test_an_environment_can_be_made_without_an_import(tmp_path: Path) -> None:
+    choice, told, folder = tensorflow(tmp_path, ILLEGAL), Told(), tmp_path / "envs"
+    python = environment.install(choice, OFFLINE, told, folder)
+    assert len(told.phases) == 1
+    again = Told()
+    assert environment.install(choice, OFFLINE, again, folder) == python
+    assert again.phases == []
+    with pytest.raises(HostError):
+        environment.prepare(choice, OFFLINE, HOST, Silent(), folder)
+
+
+def test_what_is_installed_is_not_installed_again_for_its_import(tmp_path: Path) -> None:
+    choice, told, folder = tensorflow(tmp_path), Told(), tmp_path / "envs"
+    python = environment.install(choice, OFFLINE, Silent(), folder)
+    assert environment.prepare(choice, OFFLINE, HOST, told, folder).python == python
+    assert told.phases == ["Importing tensorflow 2.21.0+zen1"]
+
+
+def edit(site: Path) -> None:
+    file = site / "tensorflow/__init__.py"
+    text = file.read_text()
+    file.unlink()  # uv links files to its cache
+    file.write_text(text.replace("2.21.0", "2.21.9"))
+
+
+def add(site: Path) -> None:
+    (site / "sitecustomize.py").write_text("import sys\n")
+
+
+def remove(site: Path) -> None:
+    (site / "tensorflow/__init__.py").unlink()
+
+
+def leave_bytecode(site: Path) -> None:
+    (site / "tensorflow/__pycache__").mkdir(exist_ok=True)
+    (site / "tensorflow/__pycache__/mine.cpython-311.pyc").touch()
+
+
+@pytest.mark.parametrize(
+    ("change", "anew"), [(edit, True), (add, True), (remove, True), (leave_bytecode, False)]
+)
+def test_an_environment_that_was_changed_is_installed_anew(
+    tmp_path: Path, change: Callable[[Path], None], anew: bool
+) -> None:
+    choice, told, folder = tensorflow(tmp_path), Told(), tmp_path / "envs"
+    made = environment.prepare(choice, OFFLINE, HOST, Silent(), folder)
+    site = next(made.python.parents[1].glob("lib/python*/site-packages"))
+    change(site)
+    environment.install(choice, OFFLINE, told, folder)
+    assert bool(told.phases) == anew
+    assert (site / "tensorflow/__init__.py").read_text() == MODULE
+    assert not (site / "sitecustomize.py").exists()
 
 
 def test_a_distribution_without_tensorflow(tmp_path: Path) -> None:
