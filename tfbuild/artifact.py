@@ -43,6 +43,12 @@ def _decode_other(kind: type, value: object) -> object:
     raise NotImplementedError(kind)
 
 
+def _schema_of_other(kind: type) -> dict[str, Any]:
+    if issubclass(kind, Path):
+        return {"type": "string"}
+    raise NotImplementedError(kind)
+
+
 def to_dict(value: Artifact) -> dict[str, Any]:
     """Return the value as plain JSON types, with `schema` first."""
     fields = msgspec.to_builtins(value, enc_hook=_encode_other, order="deterministic")
@@ -52,6 +58,22 @@ def to_dict(value: Artifact) -> dict[str, Any]:
 def to_json(value: Artifact) -> str:
     """Return the value as indented JSON text that ends in a newline."""
     return dict_to_json(to_dict(value))
+
+
+def json_schema(kind: type[Artifact]) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) that the files of a kind of value fulfil."""
+    made = msgspec.json.schema(kind, schema_hook=_schema_of_other)
+    definitions: dict[str, Any] = made["$defs"]
+    own = definitions.pop(made["$ref"].rpartition("/")[2])
+    name = f"{kind.SCHEMA}/{kind.VERSION}"
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **own,
+        "title": name,
+        "properties": {"schema": {"const": name}, **own["properties"]},
+        "required": ["schema", *own["required"]],
+        "$defs": definitions,
+    }
 
 
 def dict_to_json(data: object) -> str:

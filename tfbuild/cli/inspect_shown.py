@@ -1,0 +1,153 @@
+"""Shows an inspection: the answers first, then what it is, then what its code uses."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from tfbuild.cli import code_shown, console
+
+if TYPE_CHECKING:
+    from tfbuild.code.evidence import Evidence
+    from tfbuild.wheel.inspection import Inspection
+    from tfbuild.wheel.match import HostMatch
+
+_MB = 1_000_000
+_VERDICTS = {"yes": ("yes", "bold green"), "no": ("no", "bold red"), "unknown": ("?", "yellow")}
+
+
+def show(found: "Inspection") -> None:
+    """Print an inspection to stdout, its notes to stderr."""
+    out = console.results()
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(no_wrap=True, style="bold")
+    facts.add_column(overflow="fold")
+    for title, text in (*_answers(found), *_facts(found)):
+        # Names and compilers' marks are anybody's: no markup of Rich's in them.
+        facts.add_row(title, text if isinstance(text, Text) else Text(text, overflow="fold"))
+    out.print(facts)
+    if found.reading:
+        out.print()
+    for sentence in found.reading:
+        out.print(Text(sentence))
+    if found.code is not None and found.code.total.instructions.value:
+        out.print()
+        code_shown.show(found.code, out)
+    for note in found.notes:
+        console.say(f"note: {note}")
+
+
+def _answers(found: "Inspection") -> Iterator[tuple[str, "str | Text"]]:
+    yield "Runs on", _runs_on(found)
+    if found.code is not None:
+        yield "Always uses", _always(found.code)
+        if chosen := _chosen(found.code):
+            yield "At run time", chosen
+        if found.code.mode == "sample":
+            yield "Read", _sample(found.code)
+    if found.host_match is not None:
+        yield "Runs here", _verdict(found.host_match)
+
+
+def _runs_on(found: "Inspection") -> str:
+    minimum, code = found.minimum, found.code
+    if code is None or minimum is None:
+        unknown = next((one.unknown for one in found.libraries if one.unknown), "")
+        return f"unknown: {unknown}" if found.libraries else "any CPU: it holds no compiled code"
+    if minimum.target is None:
+        return f"no target that tfbuild knows: it needs {' '.join(minimum.required)}"
+    least = "at least " if minimum.is_bound else ""
+    families = code_shown.families(minimum.required)
+    what = f" ({', '.join(families)})" if families else ""
+    if code.symbols != "full":
+        return (
+            f"{minimum.target} or newer{what}; perhaps older ones too, because without names code "
+            "that is chosen at run time looks like any other"
+        )
+    return f"{least}{minimum.target} or newer{what}"
+
+
+def _always(code: "Evidence") -> str:
+    uses = code_shown.families(code.required)
+    lacks = [f"no {name}" for name in code_shown.NARROW if name not in uses]
+    return "; ".join(part for part in (", ".join(uses), ", ".join(lacks)) if part)
+
+
+def _chosen(code: "Evidence") -> str:
+    from tfbuild.code import components
+
+    told = []
+    for part in code.parts:
+        if families := code_shown.chosen(part.dispatched):
+            told.append(f"{', '.join(families)} in {components.title(part.component)}")
+    told += (
+        f"{', '.join(one.extensions)} written by {components.title(one.component)}"
+        for one in code.generators
+    )
+    return "; ".join(told)
+
+
+def _sample(code: "Evidence") -> str:
+    total = code.total
+    share = total.decoded / total.bytes if total.bytes else 0
+    return (
+        f"a random sample, {share:.1%} of the code (seed {code.seed}); intervals are 95 %; "
+        "--full reads all"
+    ).replace("%", " %", 1)
+
+
+def _verdict(told: "HostMatch") -> Text:
+    word, style = _VERDICTS[told.verdict]
+    sentences = told.obstacles or told.doubts
+    text = Text.assemble((word, style), f"  {told.cpu}")
+    for sentence in sentences:
+        text.append(f"\n{sentence}")
+    for need in told.missing:
+        for witness in need.first[:2]:
+            text.append(f"\n{need.extension}: {code_shown.witness(witness)}")
+    return text
+
+
+def _facts(found: "Inspection") -> Iterator[tuple[str, str]]:
+    unknown = "unknown"
+    yield ("Wheel" if found.source == "wheel" else "Installed"), found.file
+    yield "Distribution", f"{found.distribution} {found.version}"
+    yield "Label", found.label or "none"
+    yield "TensorFlow", found.tensorflow or "none inside"
+    yield "Python", f"{found.python or unknown} (ABI {found.abi or unknown})"
+    yield "Tags", " ".join(found.tags) or unknown
+    if found.source == "wheel":
+        yield "Size", f"{_mb(found.size)}, unpacked {_mb(found.unpacked_size)}"
+        yield "SHA-256", found.sha256 or unknown
+    else:
+        yield "Size", _mb(found.unpacked_size)
+    yield "Libraries", _libraries(found)
+    yield "Compilers", "\n".join(found.compilers) or unknown
+    yield "Needs", _needs(found)
+    if found.record is not None:
+        from tfbuild.cli import made_by
+
+        yield from ((title, text) for title, text in made_by.rows(found.record) if text)
+    if found.sboms:
+        yield "Components", ", ".join(found.sboms)
+
+
+def _libraries(found: "Inspection") -> str:
+    if not found.libraries:
+        return "none: there is no compiled code in it"
+    largest = found.libraries[0]
+    return f"{len(found.libraries)}, largest {largest.name} ({_mb(largest.size)})"
+
+
+def _needs(found: "Inspection") -> str:
+    floors = {"glibc": found.glibc, "GLIBCXX": found.glibcxx}
+    return ", ".join(f"{name} {floor} or newer" for name, floor in floors.items() if floor) or (
+        "no glibc of a certain age" if found.libraries else "no glibc"
+    )
+
+
+def _mb(size: int) -> str:
+    if size < _MB:
+        return f"{size / 1000:.1f} kB"
+    return f"{size / _MB:.1f} MB"

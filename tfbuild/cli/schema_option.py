@@ -1,0 +1,31 @@
+"""`--json-schema`: what the one document of `--json` looks like, for whoever reads it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from tfbuild.artifact import Artifact
+
+
+def option(kind: "Callable[[], type[Artifact]]") -> typer.models.OptionInfo:
+    """Return the option that prints the JSON Schema of a kind of value and ends.
+
+    Args:
+        kind: imports the kind; called only when the schema is asked for.
+    """
+
+    def show(value: bool) -> None:
+        if value:
+            from tfbuild import artifact
+
+            typer.echo(artifact.dict_to_json(artifact.json_schema(kind())), nl=False)
+            raise typer.Exit
+
+    return typer.Option(
+        "--json-schema",
+        callback=show,
+        is_eager=True,
+        help="Print the JSON Schema of what --json prints.",
+    )

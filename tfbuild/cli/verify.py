@@ -1,0 +1,129 @@
+"""`tfbuild verify`: whether a wheel is whole, installable, made for its CPU, and right."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tfbuild.cli import console, schema_option
+
+if TYPE_CHECKING:
+    from tfbuild.artifact import Artifact
+    from tfbuild.target import Target
+    from tfbuild.verify.model import Verification
+
+_EXAMPLE = "Example: tfbuild verify wheels/tensorflow-2.21.0+skylake*.whl --static"
+_FAILED = 7
+"""As WheelError's: what was asked was done, and the wheel is not what it should be."""
+
+
+def _kind() -> "type[Artifact]":
+    from tfbuild.verify.model import Verification
+
+    return Verification
+
+
+def register(app: typer.Typer) -> None:
+    """Attach the command."""
+    app.command(name="verify", epilog=_EXAMPLE, no_args_is_help=True)(verify)
+
+
+def verify(
+    wheel: Annotated[Path, typer.Argument(metavar="WHEEL", help="A wheel.")],
+    target: Annotated[
+        str | None,
+        typer.Option(
+            envvar="TFBUILD_TARGET",
+            help="The CPU that its code shall be made for, or 'native'.",
+            show_default="what the wheel says of itself",
+        ),
+    ] = None,
+    static: Annotated[
+        bool, typer.Option("--static", help="Only read the files: install and run nothing.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CHECK", help="Do only this check; may be repeated."),
+    ] = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CHECK", help="Leave this check out; may be repeated."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="What its numbers are compared with: pip, a wheel, a requirement.",
+            show_default="the official wheel of the same release",
+        ),
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            envvar="TFBUILD_STRICT",
+            help="Warnings, and checks that cannot be done here, count as failures.",
+        ),
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json_schema: Annotated[bool, schema_option.option(_kind)] = False,  # noqa: ARG001 - ends early
+    no_cache: Annotated[
+        bool,
+        typer.Option(
+            "--no-cache",
+            envvar="TFBUILD_NO_CACHE",
+            help="Read all code anew instead of taking the result of an earlier inspection.",
+        ),
+    ] = False,
+) -> None:
+    """Check that a wheel is whole, installable, made for its CPU, and computes right.
+
+    First the files, then every instruction, then an import, one step of training and
+    the numbers against the official wheel, in fresh environments. Ends with 7 if a
+    check failed.
+    """
+    from tfbuild import artifact, settings
+    from tfbuild.verify import steps
+    from tfbuild.verify.subject import Asked
+    from tfbuild.verify.verify import chosen
+    from tfbuild.verify.verify import verify as verify_wheel
+
+    wanted = chosen(steps.STATIC if static else steps.ALL, only or (), skip or ())
+    asked = Asked(
+        target=_target(target),
+        against=against or "",
+        cache=None if no_cache else settings.cache_folder("inspections"),
+    )
+    with console.progress() as progress:
+        found = verify_wheel(wheel, wanted, asked, progress)
+    if json:
+        typer.echo(artifact.to_json(found), nl=False)
+    else:
+        from tfbuild.cli import verify_shown
+
+        verify_shown.show(found)
+    _finish(found, strict=strict)
+
+
+def _target(name: str | None) -> "Target | None":
+    if name is None:
+        return None
+    from tfbuild import host
+    from tfbuild import target as targets
+
+    if name.strip().lower() != targets.NATIVE:
+        return targets.find(name)
+    return targets.resolve(name, host.detect())
+
+
+def _finish(found: "Verification", *, strict: bool) -> None:
+    bad = [check for check in found.checks if check.status == "failed"]
+    unsure = [check for check in found.checks if check.status in {"warning", "skipped"}]
+    counted = f"{len(bad)} of {len(found.checks)} checks failed"
+    if bad:
+        console.say(f"{counted}.")
+    elif strict and unsure:
+        names = ", ".join(check.name for check in unsure)
+        console.say(f"{counted}, but not all passed (--strict): {names}.")
+    if bad or (strict and unsure):
+        raise typer.Exit(_FAILED)

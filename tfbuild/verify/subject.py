@@ -1,0 +1,96 @@
+"""The wheel that is verified, read once for all checks."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tfbuild import artifact, environment, host
+from tfbuild.code.evidence import Evidence
+from tfbuild.errors import HostError, WheelError
+from tfbuild.installer import Installer
+from tfbuild.progress import Progress, Silent
+from tfbuild.target import Target
+from tfbuild.verify.expected import claimed
+from tfbuild.verify.running import Running
+from tfbuild.wheel import match
+from tfbuild.wheel.inspect import inspect
+from tfbuild.wheel.inspection import Inspection
+
+_SILENT = Silent()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of the wheel."""
+
+    target: Target | None = None
+    """What its code shall be made for; None: what the wheel itself claims."""
+    against: str = "pip"
+    """What its numbers are compared with: a spec, as `tfbuild.spec` has them."""
+    cache: Path | None = None
+    """Folder of earlier inspections; None reads anew."""
+    wheels_dir: Path = Path("wheels")
+    """Where a spec looks for compiled wheels."""
+    installer: Installer | None = None
+    """How environments are made; None where none shall be."""
+
+
+class Subject:
+    """A wheel, and what several checks want to know of it."""
+
+    def __init__(self, wheel: Path, asked: Asked, progress: Progress = _SILENT) -> None:
+        self.wheel = wheel
+        self.asked = asked
+        self.progress = progress
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of the file. Raises WheelError where it cannot be read."""
+        try:
+            return artifact.sha256(self.wheel)
+        except OSError as error:
+            raise WheelError(
+                f"Cannot read {self.wheel}.", why=error.strerror or str(error)
+            ) from error
+
+    @cached_property
+    def inspection(self) -> Inspection:
+        """What the files say, all code read. Raises WheelError, SaveError."""
+        return inspect(self.wheel, full=True, progress=self.progress, cache=self.asked.cache)
+
+    @cached_property
+    def code(self) -> Evidence | None:
+        """What its code uses, None where there is none that can be decoded. Raises WheelError."""
+        return self.inspection.code
+
+    @cached_property
+    def target(self) -> Target | None:
+        """The target to check against, None where nobody names one."""
+        if self.asked.target is not None:
+            return self.asked.target
+        try:
+            record = self.inspection.record
+        except WheelError:
+            record = None
+        return claimed(self.wheel.name, record)
+
+    @cached_property
+    def why_not_here(self) -> str:
+        """Why this machine cannot run the wheel, "" where nothing speaks against it."""
+        try:
+            here = host.detect()
+        except HostError as error:
+            return error.what
+        found = match.match(self.inspection, here, glibc=match.glibc_here())
+        return " ".join(found.obstacles)
+
+    @cached_property
+    def running(self) -> Running:
+        """How it is run here. Raises HostError."""
+        installer = self.asked.installer or Installer()
+        return Running(
+            here=environment.here(host.detect(), self.asked.wheels_dir, installer),
+            installer=installer,
+            progress=self.progress,
+            evidence=self.inspection.code,
+        )
