@@ -62,7 +62,7 @@ def test_json_is_one_document_and_the_second_time_is_the_same(
 ) -> None:
     first = tfbuild("inspect", wheel, "--json", env=cache)
     found = json.loads(first.stdout)
-    assert found["schema"] == "tfbuild.inspection/1"
+    assert found["schema"] == "tfbuild.inspection/2"
     assert found["code"]["total"]["widths"]["512"]["value"] == objdump(library)["512"]
     second = tfbuild("inspect", wheel, "--json", env=cache)
     assert second.stdout == first.stdout
@@ -167,4 +167,4 @@ def test_names_and_marks_of_strangers_are_shown_as_they_are(
     done = tfbuild("inspect", wheel, env=cache)
     assert done.returncode == 0, done.stderr
     assert "GCC [/bold] [red]odd" in done.stdout
-    assert "Code of tensorflow/odd[/x].so" in done.stdout
+    assert "largest tensorflow/odd[/x].so (" in done.stdout

@@ -11,7 +11,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tfbuild.code.evidence import Count, Evidence, Need, Part, Tally
+    from tfbuild.code.evidence import Count, Evidence, Need, Part, Tally, Witness
 
 FAMILIES = {
     "AVX": ("avx",),
@@ -24,8 +24,10 @@ FAMILIES = {
 """Columns of the table of components, older before newer."""
 NARROW = ("AVX", "FMA", "AVX2", "AVX-512")
 """Those that fit a terminal of 80 columns."""
-_WIDE = 100
 _MB = 1_000_000
+_WIDE = 100
+_BESIDE = 116
+"""From here on, tables with intervals fit side by side."""
 _SMALL = 0.002
 """Components with less of the code than this, and nothing to tell, are shown together."""
 _ENCODINGS = {"sse": "SSE", "vex": "AVX (VEX)", "evex": "AVX-512 (EVEX)"}
@@ -48,7 +50,7 @@ def _components(code: "Evidence", *, wide: bool) -> Table:
     table = _table()
     columns = tuple(FAMILIES) if wide else NARROW
     table.add_column("\ncomponent", no_wrap=True)
-    table.add_column("code\nMB", justify="right", no_wrap=True)
+    table.add_column("code\nbytes", justify="right", no_wrap=True)
     for place, name in enumerate(columns):
         table.add_column(f"{'' if place else 'always'}\n{name}", justify="right", no_wrap=True)
     table.add_column("chosen at\nrun time", overflow="fold")
@@ -58,14 +60,15 @@ def _components(code: "Evidence", *, wide: bool) -> Table:
     if rest:
         size = sum(part.always.bytes + part.dispatched.bytes for part in rest)
         cells = [_sum(rest, name) for name in columns]
-        table.add_row(f"{len(rest)} smaller ones", _megabytes(size), *cells, "")
+        table.add_row(f"{len(rest)} smaller ones", short(size), *cells, "")
     return table
 
 
 def _split(code: "Evidence") -> tuple[list["Part"], list["Part"]]:
     """Return the parts worth a line of their own, and the others."""
     least = code.total.bytes * _SMALL
-    shown, rest = [], []
+    shown: list[Part] = []
+    rest: list[Part] = []
     for part in code.parts:
         size = part.always.bytes + part.dispatched.bytes
         (shown if size >= least or part.dispatched.bytes else rest).append(part)
@@ -75,9 +78,14 @@ def _split(code: "Evidence") -> tuple[list["Part"], list["Part"]]:
 def _cells(part: "Part", columns: Iterable[str]) -> list[str]:
     from tfbuild.code import components
 
-    size = part.always.bytes + part.dispatched.bytes
+    whole = part.always.bytes + part.dispatched.bytes
     always = [short(_of(part.always, name)) for name in columns]
-    return [components.title(part.component), _megabytes(size), *always, ", ".join(chosen(part.dispatched))]
+    return [
+        components.title(part.component),
+        short(whole),
+        *always,
+        ", ".join(chosen(part.dispatched)),
+    ]
 
 
 def _sum(parts: Iterable["Part"], family: str) -> str:
@@ -127,29 +135,31 @@ def _show_needs(needs: Iterable["Need"], out: "Console") -> None:
     out.print(table)
 
 
-def witness(one: "object") -> str:
+def witness(one: "Witness") -> str:
     """Return "Eigen::gebp (vfmadd231ps zmm0,zmm1,zmm2) in libtensorflow_cc.so.2"."""
     name = one.function or f"unnamed code at {one.address:#x}"
     return f"{name} ({one.instruction}) in {one.library.rpartition('/')[2]}"
 
 
 def _show_counts(code: "Evidence", out: "Console") -> None:
-    from tfbuild.code.extensions import ORDER
+    from tfbuild.wheel.extensions import ORDER
 
     total = code.total
     instructions = total.instructions.value
     extensions = {name: total.extensions[name] for name in ORDER if name in total.extensions}
-    encodings = {title: total.encodings[key] for key, title in _ENCODINGS.items() if key in total.encodings}
+    encodings = {
+        title: total.encodings[key] for key, title in _ENCODINGS.items() if key in total.encodings
+    }
     widths = {title: total.widths[key] for key, title in _WIDTHS.items() if key in total.widths}
     left = _counts("extension", extensions, instructions)
-    right = Group(
-        _counts("vector encoding", encodings, total.vectors),
-        "",
-        _counts("vector width", widths, total.vectors),
-    )
-    out.print(Columns([left, right], padding=(0, 3)))
+    encoding = _counts("vector encoding", encodings, total.vectors)
+    width = _counts("vector width", widths, total.vectors)
+    if code.mode == "sample" and out.width < _BESIDE:
+        out.print(Group(left, "", encoding, "", width, ""))
+    else:
+        out.print(Columns([left, Group(encoding, "", width)], padding=(0, 3)), "")
     out.print(
-        f"{_about(total.instructions)} instructions in {_megabytes(total.bytes)} MB, "
+        f"{_about(total.instructions)} instructions in {size(total.bytes)} of code, "
         f"{_about(total.fused)} of them fused multiply-adds."
     )
 
@@ -175,12 +185,17 @@ def short(number: int) -> str:
     """Return a count in at most five characters: "12", "3.4k", "56k", "1.2M"; "-" for none."""
     for unit, letter in ((1_000_000, "M"), (1000, "k")):
         if number >= unit:
-            return f"{number / unit:.1f}{letter}" if number < 10 * unit else f"{number // unit}{letter}"
+            return (
+                f"{number / unit:.1f}{letter}"
+                if number < 10 * unit
+                else f"{number // unit}{letter}"
+            )
     return str(number) if number else "-"
 
 
-def _megabytes(size: int) -> str:
-    return f"{size / _MB:.1f}" if size >= _MB / 10 else f"{size / _MB:.2f}"
+def size(number: int) -> str:
+    """Return "3.2 kB", "52.5 MB"."""
+    return f"{number / 1000:.1f} kB" if number < _MB else f"{number / _MB:.1f} MB"
 
 
 def _share(number: int, whole: int) -> str:

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="inspect", epilog=_EXAMPLE, no_args_is_help=True)(inspect)
 
 
-def inspect(
+def inspect(  # noqa: PLR0917 - a command has as many parameters as it has options
     wheel: Annotated[
         str,
         typer.Argument(
@@ -93,9 +93,7 @@ def inspect(
 
     cache = None if no_cache else settings.cache_folder("inspections")
     machine = _host(cpuinfo, here=host)
-    found = _inspection(
-        wheel, cache, full=full or machine is not None, distribution=distribution
-    )
+    found = _inspection(wheel, cache, full=full or machine is not None, distribution=distribution)
     if machine is not None:
         from tfbuild.wheel import match
 

@@ -7,13 +7,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tfbuild.cli import code_shown, console
+from tfbuild.cli.code_shown import size
 
 if TYPE_CHECKING:
     from tfbuild.code.evidence import Evidence
     from tfbuild.wheel.inspection import Inspection
     from tfbuild.wheel.match import HostMatch
 
-_MB = 1_000_000
 _VERDICTS = {"yes": ("yes", "bold green"), "no": ("no", "bold red"), "unknown": ("?", "yellow")}
 
 
@@ -77,10 +77,11 @@ def _always(code: "Evidence") -> str:
 def _chosen(code: "Evidence") -> str:
     from tfbuild.code import components
 
-    told = []
-    for part in code.parts:
-        if families := code_shown.chosen(part.dispatched):
-            told.append(f"{', '.join(families)} in {components.title(part.component)}")
+    told = [
+        f"{', '.join(families)} in {components.title(part.component)}"
+        for part in code.parts
+        if (families := code_shown.chosen(part.dispatched))
+    ]
     told += (
         f"{', '.join(one.extensions)} written by {components.title(one.component)}"
         for one in code.generators
@@ -118,10 +119,13 @@ def _facts(found: "Inspection") -> Iterator[tuple[str, str]]:
     yield "Python", f"{found.python or unknown} (ABI {found.abi or unknown})"
     yield "Tags", " ".join(found.tags) or unknown
     if found.source == "wheel":
-        yield "Size", f"{_mb(found.size)}, unpacked {_mb(found.unpacked_size)}"
+        yield (
+            "Size",
+            f"{size(found.size)}, unpacked {size(found.unpacked_size)}",
+        )
         yield "SHA-256", found.sha256 or unknown
     else:
-        yield "Size", _mb(found.unpacked_size)
+        yield "Size", size(found.unpacked_size)
     yield "Libraries", _libraries(found)
     yield "Compilers", "\n".join(found.compilers) or unknown
     yield "Needs", _needs(found)
@@ -137,7 +141,7 @@ def _libraries(found: "Inspection") -> str:
     if not found.libraries:
         return "none: there is no compiled code in it"
     largest = found.libraries[0]
-    return f"{len(found.libraries)}, largest {largest.name} ({_mb(largest.size)})"
+    return f"{len(found.libraries)}, largest {largest.name} ({size(largest.size)})"
 
 
 def _needs(found: "Inspection") -> str:
@@ -145,9 +149,3 @@ def _needs(found: "Inspection") -> str:
     return ", ".join(f"{name} {floor} or newer" for name, floor in floors.items() if floor) or (
         "no glibc of a certain age" if found.libraries else "no glibc"
     )
-
-
-def _mb(size: int) -> str:
-    if size < _MB:
-        return f"{size / 1000:.1f} kB"
-    return f"{size / _MB:.1f} MB"

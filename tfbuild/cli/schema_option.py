@@ -1,15 +1,16 @@
 """`--json-schema`: what the one document of `--json` looks like, for whoever reads it."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tfbuild.artifact import Artifact
 
 
-def option(kind: "Callable[[], type[Artifact]]") -> typer.models.OptionInfo:
+def option(kind: "Callable[[], type[Artifact]]") -> Any:  # noqa: ANN401 - Typer's own word for an option
     """Return the option that prints the JSON Schema of a kind of value and ends.
 
     Args:

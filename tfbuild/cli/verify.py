@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbuild.cli import console, schema_option
+from tfbuild.cli import bench_options, console, schema_option
 
 if TYPE_CHECKING:
     from tfbuild.artifact import Artifact
@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="verify", epilog=_EXAMPLE, no_args_is_help=True)(verify)
 
 
-def verify(
+def verify(  # noqa: PLR0917 - a command has as many parameters as it has options
     wheel: Annotated[Path, typer.Argument(metavar="WHEEL", help="A wheel.")],
     target: Annotated[
         str | None,
@@ -50,13 +50,16 @@ def verify(
         typer.Option(metavar="CHECK", help="Leave this check out; may be repeated."),
     ] = None,
     against: Annotated[
-        str | None,
+        str,
         typer.Option(
             metavar="SPEC",
-            help="What its numbers are compared with: pip, a wheel, a requirement.",
-            show_default="the official wheel of the same release",
+            help="What its numbers are compared with: a wheel, a requirement, or pip, the official "
+            "wheel of the same release.",
         ),
-    ] = None,
+    ] = "pip",
+    wheels_dir: bench_options.WheelsDir_ = Path("wheels"),
+    pip_index: bench_options.PipIndex_ = None,
+    offline: bench_options.Offline_ = False,
     strict: Annotated[
         bool,
         typer.Option(
@@ -83,19 +86,23 @@ def verify(
     check failed.
     """
     from tfbuild import artifact, settings
+    from tfbuild.installer import Installer
     from tfbuild.verify import steps
-    from tfbuild.verify.subject import Asked
+    from tfbuild.verify.context import Asked
     from tfbuild.verify.verify import chosen
     from tfbuild.verify.verify import verify as verify_wheel
 
-    wanted = chosen(steps.STATIC if static else steps.ALL, only or (), skip or ())
+    possible = steps.STATIC if static else steps.ALL
+    names = chosen(possible, only or (), skip or ())
     asked = Asked(
         target=_target(target),
-        against=against or "",
+        against=against,
         cache=None if no_cache else settings.cache_folder("inspections"),
+        wheels_dir=wheels_dir,
+        installer=Installer(index=pip_index, offline=offline),
     )
     with console.progress() as progress:
-        found = verify_wheel(wheel, wanted, asked, progress)
+        found = verify_wheel(wheel, possible, names, asked, progress)
     if json:
         typer.echo(artifact.to_json(found), nl=False)
     else:

@@ -50,7 +50,5 @@ def _named(name: str) -> Target | None:
 
 def _labelled(label: str) -> Target | None:
     """Return the target with the longest label that this one begins with."""
-    fit = [
-        one for one in target.all_targets() if f"{label}.".startswith(f"{one.label}.") and label
-    ]
+    fit = [one for one in target.all_targets() if f"{label}.".startswith(f"{one.label}.") and label]
     return max(fit, key=lambda one: len(one.label), default=None)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tfbuild.errors import UsageError, WheelError, suggestion
 from tfbuild.progress import Progress, Silent
+from tfbuild.verify.context import Asked, Context
 from tfbuild.verify.model import Check, Verification
-from tfbuild.verify.subject import Asked, Subject
 
 _SILENT = Silent()
 _TRUST = ("structure", "record")
@@ -21,7 +21,7 @@ class Step:
     """What they are asked for by."""
     title: str
     """What goes on, for people."""
-    run: Callable[[Subject], tuple[Check, ...]]
+    run: Callable[[Context], tuple[Check, ...]]
     """Returns a check for each name, in their order."""
     runs_wheel: bool = False
     """Whether code of the wheel is run, in a fresh environment."""
@@ -43,18 +43,18 @@ def verify(
         WheelError: the file cannot be read at all.
         TfbuildError: this machine lacks what a check needs to work (room on the disk).
     """
-    subject = Subject(wheel, asked, progress)
-    sha256 = subject.sha256
+    context = Context(wheel, asked, progress)
+    sha256 = context.sha256
     done: list[Check] = []
     for step in steps:
         if not set(step.names) & set(names):
             continue
         progress.phase(step.title)
-        done += (check for check in _do(step, subject, done) if check.name in names)
+        done += (check for check in _do(step, context, done) if check.name in names)
     return Verification(
         wheel=wheel.name,
         sha256=sha256,
-        target=subject.target.name if subject.target else None,
+        target=context.target.name if context.target else None,
         checks=tuple(done),
     )
 
@@ -80,11 +80,11 @@ def chosen(steps: Sequence[Step], only: Iterable[str], skip: Iterable[str]) -> t
     return left
 
 
-def _do(step: Step, subject: Subject, done: Collection[Check]) -> tuple[Check, ...]:
+def _do(step: Step, context: Context, done: Collection[Check]) -> tuple[Check, ...]:
     try:
-        if step.runs_wheel and (why := _why_not_run(subject, done)):
+        if step.runs_wheel and (why := _why_not_run(context, done)):
             return tuple(Check(name=name, status="skipped", found=why) for name in step.names)
-        return step.run(subject)
+        return step.run(context)
     except WheelError as error:
         # The reader of whatever it was met a damage that the check did not look for.
         return tuple(
@@ -93,8 +93,8 @@ def _do(step: Step, subject: Subject, done: Collection[Check]) -> tuple[Check, .
         )
 
 
-def _why_not_run(subject: Subject, done: Collection[Check]) -> str:
+def _why_not_run(context: Context, done: Collection[Check]) -> str:
     broken = [check.name for check in done if check.status == "failed" and check.name in _TRUST]
     if broken:
         return f"Not run, because {' and '.join(broken)} failed: nothing of such a wheel is run."
-    return f"Not run: {subject.why_not_here}" if subject.why_not_here else ""
+    return f"Not run: {context.why_not_here}" if context.why_not_here else ""

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from tfbuild.code.evidence import Evidence
 from tfbuild.code.minimum import Minimum
+from tfbuild.wheel.match import HostMatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,3 +72,5 @@ class Inspection:
     """What is odd about it, in sentences."""
     sboms: tuple[str, ...] = ()
     """Lists of components that it carries, as paths in .dist-info: "sboms/tfbuild.cdx.json"."""
+    host_match: HostMatch | None = None
+    """Whether one machine can run it, where that was asked."""

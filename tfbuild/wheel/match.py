@@ -124,10 +124,8 @@ def _unknown_glibc(found: "Inspection", glibc: str | None) -> Iterator[str]:
         yield f"It needs glibc {found.glibc} or newer; a saved CPU does not tell its system's."
 
 
-def _undecoded(found: "Inspection") -> Iterator[str]:
-    dark = sorted({one.machine or "no known machine" for one in found.libraries if not one.code})
-    if dark:
-        yield f"Code for {', '.join(dark)} is not decoded: which extensions it needs is unknown."
+def _undecoded(found: "Inspection") -> list[str]:
+    return sorted({one.unknown for one in found.libraries if one.unknown})
 
 
 def _is_sure(need: Need, found: "Inspection") -> bool:

@@ -35,11 +35,11 @@ class Asked:
     """How environments are made; None where none shall be."""
 
 
-class Subject:
+class Context:
     """A wheel, and what several checks want to know of it."""
 
-    def __init__(self, wheel: Path, asked: Asked, progress: Progress = _SILENT) -> None:
-        self.wheel = wheel
+    def __init__(self, path: Path, asked: Asked, progress: Progress = _SILENT) -> None:
+        self.path = path
         self.asked = asked
         self.progress = progress
 
@@ -47,16 +47,16 @@ class Subject:
     def sha256(self) -> str:
         """Digest of the file. Raises WheelError where it cannot be read."""
         try:
-            return artifact.sha256(self.wheel)
+            return artifact.sha256(self.path)
         except OSError as error:
             raise WheelError(
-                f"Cannot read {self.wheel}.", why=error.strerror or str(error)
+                f"Cannot read {self.path}.", why=error.strerror or str(error)
             ) from error
 
     @cached_property
     def inspection(self) -> Inspection:
         """What the files say, all code read. Raises WheelError, SaveError."""
-        return inspect(self.wheel, full=True, progress=self.progress, cache=self.asked.cache)
+        return inspect(self.path, full=True, progress=self.progress, cache=self.asked.cache)
 
     @cached_property
     def code(self) -> Evidence | None:
@@ -72,7 +72,7 @@ class Subject:
             record = self.inspection.record
         except WheelError:
             record = None
-        return claimed(self.wheel.name, record)
+        return claimed(self.path.name, record)
 
     @cached_property
     def why_not_here(self) -> str:

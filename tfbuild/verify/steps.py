@@ -1,0 +1,30 @@
+"""All checks, in the order in which they are done."""
+
+from tfbuild.verify import numbers, quantised, training
+from tfbuild.verify.verify import Step
+
+STATIC: tuple[Step, ...] = ()
+"""Those that only read the wheel."""
+
+_RUNNING = (
+    Step(
+        names=training.NAMES,
+        title="Importing it, and training one step",
+        run=lambda wheel: training.check(wheel.path, wheel.running),
+        runs_wheel=True,
+    ),
+    Step(
+        names=("numbers",),
+        title="Comparing its numbers",
+        run=lambda wheel: (numbers.check(wheel.path, wheel.running, wheel.asked.against),),
+        runs_wheel=True,
+    ),
+    Step(
+        names=("quantised",),
+        title="Computing with quantised numbers",
+        run=lambda wheel: (quantised.check(wheel.path, wheel.running),),
+        runs_wheel=True,
+    ),
+)
+
+ALL = (*STATIC, *_RUNNING)
