@@ -3,16 +3,20 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from tfbuild import artifact, environment, host
 from tfbuild.code.evidence import Evidence
 from tfbuild.errors import HostError, WheelError
 from tfbuild.installer import Installer
 from tfbuild.progress import Progress, Silent
+from tfbuild.provenance import RECORD_NAME
 from tfbuild.target import Target
 from tfbuild.verify.expected import claimed
 from tfbuild.verify.running import Running
-from tfbuild.wheel import match
+from tfbuild.wheel import archive, match
 from tfbuild.wheel.inspect import inspect
 from tfbuild.wheel.inspection import Inspection
 
@@ -68,11 +72,7 @@ class Context:
         """The target to check against, None where nobody names one."""
         if self.asked.target is not None:
             return self.asked.target
-        try:
-            record = self.inspection.record
-        except WheelError:
-            record = None
-        return claimed(self.path.name, record)
+        return claimed(self.path.name, _own_record(self.path))
 
     @cached_property
     def why_not_here(self) -> str:
@@ -94,3 +94,12 @@ class Context:
             progress=self.progress,
             evidence=self.inspection.code,
         )
+
+
+def _own_record(path: Path) -> dict[str, Any] | None:
+    """Return what tfbuild wrote into the wheel, None where it did not or the wheel is damaged."""
+    try:
+        with archive.opened(path) as wheel:
+            return msgspec.json.decode(wheel.text(RECORD_NAME), type=dict[str, Any])
+    except (WheelError, msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -74,7 +74,7 @@ def chosen(steps: Sequence[Step], only: Iterable[str], skip: Iterable[str]) -> t
                 why=suggestion(name, known),
                 do=f"The checks are: {', '.join(known)}.",
             )
-    left = tuple(name for name in only or known if name not in skip)
+    left = tuple(name for name in known if (not only or name in only) and name not in skip)
     if not left:
         raise UsageError("No check is left to be done.", do=f"Choose from: {', '.join(known)}.")
     return left
