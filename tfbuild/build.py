@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +17,14 @@ from tfbuild.engine.blame import failure
 from tfbuild.engine.watch import Watch
 from tfbuild.errors import BuildError, UsageError
 from tfbuild.progress import BuildProgress, Silent
-from tfbuild.record import BuiltWheel, record_path
+from tfbuild.record import BuiltWheel, Checked, record_path
 from tfbuild.wheel import label
 
 if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
 
 TOOLCHAIN, COMPILING, LABELLING = "Toolchain", "Compiling", "Labelling the wheel"
+CHECKING = "Checking the wheel"
 """The phases that a build reports, in their order."""
 _SILENT = Silent()
 
@@ -35,11 +37,13 @@ def build(
     *,
     setup: Setup = NO_SETUP,
     replace_other: bool = False,
+    check: Callable[[Path], tuple[Checked, ...]] | None = None,
 ) -> BuiltWheel:
     """Compile the recipe and put the wheel, with its record, into `output_dir`.
 
     A wheel of the same recipe that is there already is replaced. One of another recipe that has
     the same name is not, unless `replace_other`: nothing of it is lost by a mistyped option.
+    `check` looks at the labelled wheel; what it finds is recorded, and the wheel kept all the same.
 
     Raises:
         UsageError: a wheel of another recipe is in the way, or the engine's CPU is of another kind.
@@ -86,6 +90,9 @@ def build(
         labelled = label.relabel(
             wheel, recipe.label, work / "labelled", inside, moment=record.source_date_epoch
         )
+        if check is not None:
+            run.phase(CHECKING)
+            record = replace(record, checks=check(labelled))
         return _finish(labelled, record, recipe, output_dir, replace_other=replace_other)
 
 

@@ -192,12 +192,13 @@ def _with_record(row: Row, record: BuiltWheel, outcome: Outcome) -> Row:
 
 
 def _records(folder: Path) -> dict[str, BuiltWheel]:
-    """Return recipe's digest -> record, of each wheel that is whole."""
+    """Return recipe's digest -> record, of each wheel that is whole and stood its checks."""
     found = {}
     for path in sorted(folder.glob("*.whl")):
         try:
             record = artifact.load(BuiltWheel, record_path(path))
-            if record.file == path.name and artifact.sha256(path) == record.sha256:
+            is_good = all(check.status != "failed" for check in record.checks)
+            if is_good and record.file == path.name and artifact.sha256(path) == record.sha256:
                 found[record.recipe_digest] = record
         except (UsageError, OSError):
             continue

@@ -49,6 +49,16 @@ class Attempts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What one check of the finished wheel found, as `tfbuild verify` does it."""
+
+    name: str
+    status: str
+    """"passed", "warning", "failed" or "skipped"."""
+    found: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class BuiltWheel:
     """One compiled wheel: what it is, what it needs, how it was made.
 
@@ -59,7 +69,17 @@ class BuiltWheel:
     SCHEMA: ClassVar[str] = "tfbuild.wheel"
     VERSION: ClassVar[int] = 1
     BESIDE: ClassVar[frozenset[str]] = frozenset(
-        {"sha256", "size", "engine", "image", "actions", "attempts", "seconds", "built_at"}
+        {
+            "sha256",
+            "size",
+            "engine",
+            "image",
+            "actions",
+            "attempts",
+            "seconds",
+            "built_at",
+            "checks",
+        }
     )
     """Fields of the record beside the wheel that the one inside lacks."""
 
@@ -98,6 +118,8 @@ class BuiltWheel:
     """Version of tfbuild."""
     attempts: Attempts | None = None
     """Not inside the wheel."""
+    checks: tuple[Checked, ...] = ()
+    """Done on the finished wheel; none where that was not wanted. Not inside the wheel."""
     notices: tuple[str, ...] = ()
     """What is otherwise than the target's name tells: flags that the compiler does not know."""
     source: Source | None = None

@@ -16,7 +16,7 @@ from tfbuild import artifact, build, recipe, target
 from tfbuild.engine.base import NO_SETUP, Exit, Facts, OnLine, Setup
 from tfbuild.errors import BuildError, EngineError, SaveError, UsageError
 from tfbuild.recipe import Options, Recipe, Sources
-from tfbuild.record import Actions, BuiltWheel, record_path
+from tfbuild.record import Actions, BuiltWheel, Checked, record_path
 
 RECIPE = recipe.make("2.15.1", "3.11", target.find("haswell"))
 BASE = "debian:trixie"
@@ -114,6 +114,22 @@ def test_wheel_and_record(tmp_path: Path) -> None:
     assert {"--compilation_mode=opt", "--copt=-march=haswell", "--define=a=b"} <= set(built.options)
     assert inside.base_digest == "sha256:base"
     assert (built.source and built.source.commit, built.libc) == ("c0ffee", "glibc 2.36")
+
+
+def test_what_a_check_finds_is_recorded_beside_the_wheel(tmp_path: Path) -> None:
+    seen = []
+
+    def check(wheel: Path) -> tuple[Checked, ...]:
+        seen.append((wheel.name, artifact.sha256(wheel), (tmp_path / "b" / NAME).exists()))
+        return (Checked(name="record", status="failed", found="A file is not what RECORD says."),)
+
+    plain = build.build(RECIPE, Scripted(), tmp_path / "a")
+    built = build.build(RECIPE, Scripted(), tmp_path / "b", check=check)
+    # Before the wheel is at its place, so that no record is ever without it.
+    assert seen == [(NAME, built.sha256, False)]
+    assert artifact.load(BuiltWheel, record_path(tmp_path / "b" / NAME)).checks == built.checks
+    assert [each.status for each in built.checks] == ["failed"]
+    assert (plain.checks, plain.sha256) == ((), built.sha256)
 
 
 def test_the_wheel_is_the_same_whatever_the_run_was(tmp_path: Path) -> None:

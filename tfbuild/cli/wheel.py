@@ -87,6 +87,14 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
     pgo: profiles.Pgo_ = False,
     pgo_scale: profiles.PgoScale_ = profiles.PgoScale.SMOKE,
     no_preflight: ready.NoPreflight_ = False,
+    no_verify: Annotated[
+        bool,
+        typer.Option(
+            "--no-verify",
+            envvar="TFBUILD_NO_VERIFY",
+            help="Do not look at the finished wheel: its files, tags and instructions.",
+        ),
+    ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compile TensorFlow for a CPU; the wheel and its record go into wheels/.
@@ -164,9 +172,17 @@ def wheel(  # noqa: PLR0917 - a command has as many parameters as it has options
                 reach = offline_options.join(reach, copy, recipe, chosen)
             recipe = profiles.profiled(given, chosen, pgo_scale, reach)
         built = _build(
-            recipe, chosen, output_dir, setup, copy, replace_other=replace, remote=remote
+            recipe,
+            chosen,
+            output_dir,
+            setup,
+            copy,
+            replace_other=replace,
+            remote=remote,
+            look=not no_verify,
         )
         wheel_shown.show_built(built, output_dir, json_=json_)
+        wheel_shown.refuse_failed(built, output_dir)
         return
     foreign_cpu(recipe)
     if engine != "local":
@@ -241,8 +257,10 @@ def _build(
     *,
     replace_other: bool,
     remote: "Remote | None",
+    look: bool,
 ) -> "BuiltWheel":
     from tfbuild import build
+    from tfbuild.verify import fresh
 
     console.say(
         f"TensorFlow {recipe.tensorflow} for {recipe.target.name}, Python {recipe.python}, "
@@ -259,5 +277,11 @@ def _build(
     console.say(f"Log: {build.log_path(recipe)}")
     with console.progress() as progress:
         return build.build(
-            recipe, engine, output_dir, progress, setup=setup, replace_other=replace_other
+            recipe,
+            engine,
+            output_dir,
+            progress,
+            setup=setup,
+            replace_other=replace_other,
+            check=(lambda wheel: fresh.checks(wheel, recipe.target, progress)) if look else None,
         )

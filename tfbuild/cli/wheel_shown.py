@@ -36,10 +36,26 @@ def show_built(built: "BuiltWheel", output_dir: Path, *, json_: bool) -> None:
         rows.append(("actions", f"{done.executed} run, {done.cached} from the cache"))
     if built.attempts is not None and built.attempts.count > 1:
         rows.append(("attempts", _attempts(built.attempts)))
+    rows += ((f"check {one.name}", f"{one.status}: {one.found}") for one in built.checks)
     _print_rows(rows)
     for notice in built.notices:
         console.say(f"note: {notice}")
     console.say(f"Next: tfbuild inspect {shlex.quote(str(path))}")
+
+
+def refuse_failed(built: "BuiltWheel", output_dir: Path) -> None:
+    """Raise WheelError where the finished wheel is not what it should be; it stays where it is."""
+    from tfbuild.errors import WheelError
+
+    failed = [one for one in built.checks if one.status == "failed"]
+    if not failed:
+        return
+    path = output_dir / built.file
+    raise WheelError(
+        f"The wheel was compiled, but it fails the check of {', '.join(x.name for x in failed)}.",
+        why="\n".join(one.found for one in failed),
+        do=f"It is kept as {path}. All details: tfbuild verify --static {shlex.quote(str(path))}",
+    )
 
 
 def show_plan(planned: "Plan", engine: str, *, json_: bool) -> None:
