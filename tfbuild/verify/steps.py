@@ -1,9 +1,15 @@
 """All checks, in the order in which they are done."""
 
-from tfbuild.verify import numbers, quantised, training
+from tfbuild.verify import numbers, quantised, static, training
 from tfbuild.verify.verify import Step
 
-STATIC: tuple[Step, ...] = ()
+STATIC: tuple[Step, ...] = (
+    Step(
+        names=static.NAMES,
+        title="Reading every file",
+        run=lambda wheel: static.checks(wheel.path, progress=wheel.progress),
+    ),
+)
 """Those that only read the wheel."""
 
 _RUNNING = (

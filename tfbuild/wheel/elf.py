@@ -17,19 +17,19 @@ from elftools.construct.core import ConstructError
 from elftools.elf.elffile import ELFFile
 
 from tfbuild.errors import WheelError
+from tfbuild.wheel import dynamic
+from tfbuild.wheel.dynamic import Dynamic
 
 MAGIC = b"\x7fELF"
-_WEAK = 0x2
 _ALLOCATED, _EXECUTABLE, _COMPRESSED = 0x2, 0x4, 0x800
 _NOTYPE, _OBJECT, _FUNC, _IFUNC = 0, 1, 2, 10
 _MAX_COMMENT = 1 << 20
-_MAX_VERSIONS = 10_000
 _MAX_SECTIONS = 1 << 16
 _MACHINES = {
     "EM_X86_64": "x86_64",
     "EM_386": "i686",
     "EM_AARCH64": "aarch64",
-    "EM_ARM": "arm",
+    "EM_ARM": "armv7l",
     "EM_PPC64": "ppc64le",
     "EM_RISCV": "riscv64",
     "EM_S390": "s390x",
@@ -48,6 +48,8 @@ class Facts:
     """The compilers' own marks: "GCC: (GNU) 7.3.1 20180303"."""
     versions: frozenset[str]
     """Symbol versions without which it does not load: "GLIBC_2.17", "GLIBCXX_3.4.19"."""
+    dynamic: Dynamic
+    """What it asks of the loader."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,12 +89,14 @@ def facts(file: BinaryIO, name: str) -> Facts:
     """
     with _checked(name):
         elf = ELFFile(file)
-        machine = str(elf["e_machine"])
+        size = _size(file)
+        asked = dynamic.read(elf, file, size)
         return Facts(
-            machine=_MACHINES.get(machine, machine),
+            machine=_machine(elf),
             stripped=elf.get_section_by_name(".symtab") is None,
-            comments=_comments(elf, _size(file)),
-            versions=frozenset(_versions(elf)),
+            comments=_comments(elf, size),
+            versions=frozenset(each.name for each in asked.versions if not each.weak),
+            dynamic=asked,
         )
 
 
@@ -119,27 +123,23 @@ def regions(file: BinaryIO, name: str) -> list[Region]:
         ]
 
 
+def _machine(elf: Any) -> str:  # noqa: ANN401 - pyelftools 0.31 is untyped
+    name = str(elf["e_machine"])
+    if name == "EM_PPC64" and not elf.little_endian:
+        return "ppc64"
+    return _MACHINES.get(name, name)
+
+
 def _size(file: BinaryIO) -> int:
     return file.seek(0, os.SEEK_END)
 
 
-def _comments(elf: Any, size: int) -> tuple[str, ...]:  # noqa: ANN401 - pyelftools 0.31 is untyped
+def _comments(elf: Any, size: int) -> tuple[str, ...]:  # noqa: ANN401
     section = elf.get_section_by_name(".comment")
     if section is None or section["sh_size"] > min(size, _MAX_COMMENT):
         return ()
     texts = (part.decode("utf-8", "replace").strip() for part in section.data().split(b"\0"))
     return tuple(sorted({text for text in texts if text.isprintable() and text}))
-
-
-def _versions(elf: Any) -> Iterator[str]:  # noqa: ANN401
-    section = elf.get_section_by_name(".gnu.version_r")
-    if section is None or not hasattr(section, "iter_versions"):
-        return
-    # A list that points back at itself would never end.
-    needs = (need for _, needs in section.iter_versions() for need in needs)
-    for need in islice(needs, _MAX_VERSIONS):
-        if not need["vna_flags"] & _WEAK:
-            yield str(need.name)
 
 
 def _executable(elf: Any) -> list[tuple[int, int, int]]:  # noqa: ANN401

@@ -25,9 +25,9 @@ from tfbuild.wheel import archive as archives
 from tfbuild.wheel import libraries
 from tfbuild.wheel.contents import Contents, InstalledContents, WheelContents
 from tfbuild.wheel.inspection import Inspection, Library
+from tfbuild.wheel.release import tensorflow_release
 
 _SILENT = Silent()
-_HEADER = "tensorflow/include/tensorflow/core/public/version.h"
 _RECORD = "tfbuild.json"
 
 
@@ -178,7 +178,7 @@ def _inspection(contents: Contents, identity: _Identity, progress: Progress) -> 
         distribution=identity.distribution,
         version=identity.version,
         label=_version(identity.version).local,
-        tensorflow=_tensorflow(contents, identity.version),
+        tensorflow=tensorflow_release(contents.sizes, contents.small, identity.version),
         tags=tuple(str(tag) for tag in identity.tags),
         python=_python(identity.tags),
         abi=identity.tags[-1].abi if identity.tags else None,
@@ -204,24 +204,6 @@ def _version(text: str) -> Version:
         return Version(text)
     except InvalidVersion:
         return Version("0")
-
-
-def _tensorflow(contents: Contents, version: str) -> str | None:
-    """Return the version in TensorFlow's own header, else (newer releases) the distribution's.
-
-    A distribution's version may differ: intel-tensorflow 2.11.0.1 is TensorFlow 2.11.0.
-    """
-    if not any(name.startswith("tensorflow/python/") for name in contents.sizes):
-        return None
-    header = (contents.small(_HEADER) or b"").decode("utf-8", "replace")
-    numbers = [
-        re.search(rf"#define TF_{part}_VERSION (\d+)", header)
-        for part in ("MAJOR", "MINOR", "PATCH")
-    ]
-    if all(numbers):
-        suffix = re.search(r'#define TF_VERSION_SUFFIX "([^"]*)"', header)
-        return ".".join(n[1] for n in numbers if n) + (suffix[1] if suffix else "")
-    return _version(version).public
 
 
 def _python(tags: tuple[Tag, ...]) -> str | None:

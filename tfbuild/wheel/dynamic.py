@@ -1,0 +1,236 @@
+"""What a shared library asks of the loader: other libraries, where to look, versions of symbols.
+
+Read as the loader reads it, from the dynamic segment; section headers may be missing or lie.
+"""
+
+import struct
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+_MAX_TAGS = 4096
+_MAX_VERSIONS = 10_000
+_MAX_TEXT = 4096
+_MAX_SYMBOLS = 4_000_000
+_SHOWN = 8
+"""Symbols kept of each version."""
+_WEAK_VERSION = 0x2
+_STB_WEAK = 2
+_TAGS = {
+    1: "needed", 4: "hash", 5: "strings", 6: "symbols", 10: "strings_size", 14: "soname",
+    15: "rpath", 29: "runpath", 0x6FFFFEF5: "gnu_hash", 0x6FFFFFF0: "versym",
+    0x6FFFFFFE: "verneed", 0x6FFFFFFF: "verneed_count",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Version:
+    """A version of another library's symbols, without which the library does not load."""
+
+    library: str
+    """Whose: "libc.so.6"."""
+    name: str
+    """"GLIBC_2.14"."""
+    symbols: tuple[str, ...]
+    """Up to eight of the symbols, by name, as the table has them: "memcpy"."""
+    count: int
+    """How many symbols."""
+    weak: bool
+    """The loader does without."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dynamic:
+    """What the dynamic segment says. All empty where there is none."""
+
+    needed: tuple[str, ...] = ()
+    """Libraries that the loader loads with it: "libm.so.6"."""
+    soname: str = ""
+    rpath: tuple[str, ...] = ()
+    """Where they are looked for, before LD_LIBRARY_PATH; empty where there is a runpath."""
+    runpath: tuple[str, ...] = ()
+    """Where they are looked for, after LD_LIBRARY_PATH."""
+    versions: tuple[Version, ...] = ()
+    """In the order of the file."""
+    imports: frozenset[str] = frozenset()
+    """Names of symbols that must come from elsewhere, those of C++ left out."""
+
+
+def read(elf: ELFFile, file: BinaryIO, size: int) -> Dynamic:
+    """Read a library's dynamic segment; what `file` holds must be `size` bytes.
+
+    Raises:
+        ELFError: a table leads out of the file or is longer than any real one.
+        struct.error: a table is cut off.
+    """
+    tags = _tags(elf, size)
+    if not tags:
+        return Dynamic()
+    table = _Tables(elf, file, size, tags)
+    runpath = table.texts("runpath", ":")
+    versions = dict(table.verneed())
+    users, imports = table.users()
+    return Dynamic(
+        needed=table.texts("needed"),
+        soname=next(iter(table.texts("soname")), ""),
+        rpath=() if runpath else table.texts("rpath", ":"),
+        runpath=runpath,
+        versions=tuple(
+            Version(
+                library=library,
+                name=name,
+                symbols=tuple(sorted(users.get(index, ()))[:_SHOWN]),
+                count=len(users.get(index, ())),
+                weak=weak,
+            )
+            for index, (library, name, weak) in versions.items()
+        ),
+        imports=imports,
+    )
+
+
+def _tags(elf: ELFFile, size: int) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    segment = next((s for s in elf.iter_segments() if s["p_type"] == "PT_DYNAMIC"), None)
+    if segment is None:
+        return found
+    layout = _order(elf) + ("QQ" if elf.elfclass == 64 else "II")  # noqa: PLR2004
+    room = min(segment["p_filesz"], size, _MAX_TAGS * struct.calcsize(layout))
+    elf.stream.seek(segment["p_offset"])
+    data = elf.stream.read(room - room % struct.calcsize(layout))
+    for tag, value in struct.iter_unpack(layout, data):
+        if tag == 0:
+            break
+        if tag in _TAGS:
+            found[_TAGS[tag]].append(value)
+    return found
+
+
+def _order(elf: ELFFile) -> str:
+    return "<" if elf.little_endian else ">"
+
+
+class _Tables:
+    """The tables that the dynamic segment points at."""
+
+    def __init__(self, elf: Any, file: BinaryIO, size: int, tags: dict[str, list[int]]) -> None:  # noqa: ANN401 - pyelftools is untyped
+        self._file = file
+        self._size = size
+        self._tags = tags
+        self._order = _order(elf)
+        self._wide = elf.elfclass == 64  # noqa: PLR2004
+        self._loads = [
+            (int(s["p_vaddr"]), int(s["p_offset"]), int(s["p_filesz"]))
+            for s in elf.iter_segments()
+            if s["p_type"] == "PT_LOAD"
+        ]
+        section = elf.get_section_by_name(".dynsym")
+        self._listed = section.num_symbols() if hasattr(section, "num_symbols") else 0
+
+    def texts(self, tag: str, separator: str = "") -> tuple[str, ...]:
+        """Return the strings that a tag points at, cut at a separator."""
+        found = [self._text(offset) for offset in self._tags.get(tag, ())]
+        if separator:
+            found = [part for text in found for part in text.split(separator) if part]
+        return tuple(found)
+
+    def verneed(self) -> Iterator[tuple[int, tuple[str, str, bool]]]:
+        """Yield the versions that it needs: (index in versym, (library, name, weak))."""
+        if "verneed" not in self._tags:
+            return
+        place = self._offset("verneed")
+        for _ in range(min(self._tags.get("verneed_count", [0])[0], _MAX_VERSIONS)):
+            _, count, file, aux, step = self._unpack("HHIII", place)
+            yield from self._auxiliary(self._text(file), place + aux, min(count, _MAX_VERSIONS))
+            if step == 0:
+                break
+            place += step
+
+    def users(self) -> tuple[dict[int, set[str]], frozenset[str]]:
+        """Return the symbols from elsewhere, by index of their version, and those of C."""
+        users: dict[int, set[str]] = defaultdict(set)
+        imports: set[str] = set()
+        count = self._symbols_before_exports()
+        indices = self._indices(count)
+        for position, (name, bind) in self._undefined(count):
+            text = self._text(name)
+            index = indices[position] & 0x7FFF if indices else 0
+            if index > 1:
+                users[index].add(text)
+            if bind != _STB_WEAK and text and not text.startswith("_Z"):
+                imports.add(text)
+        return users, frozenset(imports)
+
+    def _auxiliary(
+        self, library: str, place: int, count: int
+    ) -> Iterator[tuple[int, tuple[str, str, bool]]]:
+        for _ in range(count):
+            _, flags, other, name, step = self._unpack("IHHII", place)
+            yield other & 0x7FFF, (library, self._text(name), bool(flags & _WEAK_VERSION))
+            if step == 0:
+                break
+            place += step
+
+    def _undefined(self, count: int) -> Iterator[tuple[int, tuple[int, int]]]:
+        if not count:
+            return
+        layout = self._order + ("IBBHQQ" if self._wide else "IIIBBH")
+        step = struct.calcsize(layout)
+        table = self._bytes(self._offset("symbols"), count * step)
+        for position, row in enumerate(struct.iter_unpack(layout, table)):
+            # The two classes hold the same fields in a different order.
+            name, info, section = (row[i] for i in ((0, 1, 3) if self._wide else (0, 3, 5)))
+            if section == 0 and name:
+                yield position, (name, info >> 4)
+
+    def _symbols_before_exports(self) -> int:
+        """Return how many symbols there are, less the exported ones where the table allows it."""
+        if "symbols" not in self._tags:
+            return 0
+        count = self._listed
+        if "gnu_hash" in self._tags:
+            place = self._offset("gnu_hash")
+            buckets, first, words, _ = self._unpack("IIII", place)
+            # Symbols from elsewhere stand before those that it lists; without any of these, the
+            # number means nothing.
+            start = place + 16 + words * (8 if self._wide else 4)
+            if any(self._bytes(start, 4 * buckets)):
+                count = first
+        elif "hash" in self._tags:
+            _, count = self._unpack("II", self._offset("hash"))
+        if count > _MAX_SYMBOLS:
+            raise ELFError(f"{count} symbols")
+        return int(count)
+
+    def _indices(self, count: int) -> tuple[int, ...]:
+        if not count or "versym" not in self._tags:
+            return ()
+        return self._unpack(f"{count}H", self._offset("versym"))
+
+    def _text(self, offset: int) -> str:
+        start = self._offset("strings") + offset
+        if offset > self._tags.get("strings_size", [self._size])[0] or start >= self._size:
+            raise ELFError("a name outside the table of names")
+        self._file.seek(start)
+        return self._file.read(_MAX_TEXT).split(b"\0", 1)[0].decode("utf-8", "replace")
+
+    def _offset(self, tag: str) -> int:
+        address = self._tags[tag][0]
+        for start, offset, length in self._loads:
+            if start <= address < start + length:
+                return offset + address - start
+        raise ELFError(f"{tag} outside the file")
+
+    def _unpack(self, layout: str, place: int) -> tuple[Any, ...]:
+        layout = self._order + layout
+        return struct.unpack(layout, self._bytes(place, struct.calcsize(layout)))
+
+    def _bytes(self, place: int, count: int) -> bytes:
+        if place + count > self._size:
+            raise ELFError("a table outside the file")
+        self._file.seek(place)
+        return self._file.read(count)
