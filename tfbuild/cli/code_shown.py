@@ -185,11 +185,9 @@ def short(number: int) -> str:
     """Return a count in at most five characters: "12", "3.4k", "56k", "1.2M"; "-" for none."""
     for unit, letter in ((1_000_000, "M"), (1000, "k")):
         if number >= unit:
-            return (
-                f"{number / unit:.1f}{letter}"
-                if number < 10 * unit
-                else f"{number // unit}{letter}"
-            )
+            # Rounded down: "10.0M" would be a letter too many.
+            whole, tenth = divmod(number * 10 // unit, 10)
+            return f"{whole}.{tenth}{letter}" if whole < 10 else f"{whole}{letter}"  # noqa: PLR2004
     return str(number) if number else "-"
 
 

@@ -56,7 +56,9 @@ def _runs_on(found: "Inspection") -> str:
         unknown = next((one.unknown for one in found.libraries if one.unknown), "")
         return f"unknown: {unknown}" if found.libraries else "any CPU: it holds no compiled code"
     if minimum.target is None:
-        return f"no target that tfbuild knows: it needs {' '.join(minimum.required)}"
+        return f"no CPU that tfbuild knows: it needs {', '.join(minimum.required)}"
+    if not minimum.required:
+        return "any x86-64 CPU"
     least = "at least " if minimum.is_bound else ""
     families = code_shown.families(minimum.required)
     what = f" ({', '.join(families)})" if families else ""
