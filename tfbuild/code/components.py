@@ -1,11 +1,13 @@
 """Tells by its name whose code a function is, and whether a check of the CPU guards it.
 
-The facts are `data/components.toml`, which also says where they come from.
+The facts are `data/components.toml` and `data/dispatchers.toml`, which also say where they come
+from. A library has hundreds of thousands of functions, so a name costs a few microseconds.
 """
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -13,6 +15,7 @@ from tfbuild.resources import DATA
 
 OTHER = "other"
 UNKNOWN = "unknown"
+STANDARD = "standard"
 
 
 class Place(NamedTuple):
@@ -21,7 +24,7 @@ class Place(NamedTuple):
     component: str
     """Key of data/components.toml."""
     guard: str
-    """The check of the CPU before it runs, a key of its [guards]; "" if it always runs."""
+    """The check of the CPU before it runs, a key of data/dispatchers.toml; "" if none is known."""
 
 
 def place(symbol: str, source: str) -> Place:
@@ -31,97 +34,182 @@ def place(symbol: str, source: str) -> Place:
         symbol: its name as the symbol table has it, "" without one.
         source: the source file that the table names for it, "" if none.
     """
-    component = _component(symbol)
-    if component == OTHER and source:
-        found = _names().match(source)
-        component = str(found.lastgroup) if found else OTHER
-    return Place(component, _guard(component, symbol))
+    table = _table()
+    component = table.component(symbol, source)
+    rules = table.rules if symbol[:2] == "_Z" else table.plain_rules
+    for rule in rules.get(component) or rules[""]:
+        if rule.holds in symbol and (guard := rule.guard(symbol, source)):
+            return Place(component, guard)
+    return table.unguarded[component]
 
 
 @cache
 def promises(guard: str) -> frozenset[str]:
     """Return the extensions that a guard's check has assured; none for an unknown guard."""
+    guards, implies = _dispatchers()["guards"], _dispatchers()["implies"]
     found: set[str] = set()
-    left = _data()["guards"].get(guard, "").split()
+    left = guards.get(guard, "").split()
     while left:
-        extension = left.pop()
-        if extension not in found:
-            found.add(extension)
-            left += _data()["closure"].get(extension, "").split()
+        word = left.pop()
+        if word == "*":
+            return frozenset(implies)
+        if word.startswith("@"):
+            left += guards[word[1:]].split()
+        elif word not in found:
+            found.add(word)
+            left += implies.get(word, "").split()
     return frozenset(found)
 
 
 def generator(symbol: str) -> tuple[str, str] | None:
     """Return (component, extension) where a name tells of a generator of code at run time."""
-    found = _GENERATOR.search(symbol)
-    return ("onednn", found[1]) if found else None
+    for component, holds, find, fixed in _generators():
+        if holds in symbol and (found := find(symbol)):
+            kinds = _dispatchers()["generated"]
+            return component, str(kinds[found["kind"]] if fixed is None else fixed)
+    return None
 
 
 def title(component: str) -> str:
     """Return a component's name for people."""
-    return str(_data()["components"].get(component, {}).get("title", component))
+    return str(_components().get(component, {}).get("title", component))
 
 
-# oneDNN's classes that write kernels for one CPU with Xbyak.
-_GENERATOR = re.compile(r"4dnnl4impl3cpu3x64\d+jit_(sse41|avx2|avx512_core|avx)")
-_FIRST = re.compile(r"_Z+N?[KVrRO]*(\d+)")
+_FIRST = re.compile(r"_Z+N?[KVrRO]*(\d{1,3})").match
+_Find = Callable[[str], re.Match[str] | None]
 
 
-def _component(symbol: str) -> str:
-    if not symbol:
-        return UNKNOWN
-    if not symbol.startswith("_Z"):
-        found = _names().match(symbol)
-        return str(found.lastgroup) if found else OTHER
-    if first := _FIRST.match(symbol):
-        start = first.end()
-        known = _namespaces().get(symbol[start : start + int(first[1][:4])])
-        if known:
-            return known
-    inside = _inside().search(symbol)
-    if inside:
-        return _namespaces()[inside[1]]
-    return "standard" if "St" in symbol[:6] else OTHER
+@dataclass(frozen=True)
+class _Rule:
+    holds: str
+    in_symbol: _Find | None
+    in_file: _Find | None
+    fixed: str
+    prefix: str
+
+    def guard(self, symbol: str, source: str) -> str:
+        found = self.in_symbol(symbol) if self.in_symbol else None
+        if found is None and self.in_file and source:
+            found = self.in_file(source)
+        if found is None:
+            return ""
+        return self.fixed or self.prefix + found["guard"].lower()
 
 
-def _guard(component: str, symbol: str) -> str:
-    for pattern in _dispatchers().get(component, ()):
-        if found := pattern.search(symbol):
-            return found["guard"]
-    return ""
+@dataclass(frozen=True)
+class _Table:
+    namespaces: Mapping[str, str]
+    """Component by namespace."""
+    inside: _Find
+    """Finds the first known namespace with its length before it, as mangling writes it."""
+    names: _Find
+    files: _Find
+    rules: Mapping[str, Sequence[_Rule]]
+    """By component, those for anybody included; under "" these alone."""
+    plain_rules: Mapping[str, Sequence[_Rule]]
+    """The same with those that no C++ name can match."""
+    unguarded: Mapping[str, Place]
+
+    def component(self, symbol: str, source: str) -> str:
+        if first := _FIRST(symbol):
+            start = first.end()
+            if known := self.namespaces.get(symbol[start : start + int(first[1])]):
+                return known
+        if symbol[:2] == "_Z" or symbol[:8] == "_GLOBAL_":
+            if found := self.inside(symbol):
+                return self.namespaces[found[1].lstrip("0123456789")]
+            return _group(self.files, source) or (STANDARD if "St" in symbol else OTHER)
+        if not symbol:
+            return UNKNOWN
+        return _group(self.names, symbol) or _group(self.files, source) or OTHER
+
+
+def _group(match: _Find, text: str) -> str:
+    found = match(text) if text else None
+    return (found.lastgroup or "") if found else ""
 
 
 @cache
-def _data() -> Mapping[str, Any]:
-    return tomllib.loads((DATA / "components.toml").read_text(encoding="utf-8"))
-
-
-@cache
-def _namespaces() -> Mapping[str, str]:
-    return {
+def _table() -> _Table:
+    components, entries = _components(), _dispatchers()["dispatchers"]
+    namespaces = {
         namespace: key
-        for key, entry in _data()["components"].items()
+        for key, entry in components.items()
         for namespace in entry.get("namespaces", "").split()
     }
-
-
-@cache
-def _inside() -> re.Pattern[str]:
-    names = "|".join(f"{len(name)}{name}" for name in _namespaces() if name != "std")
-    return re.compile(rf"(?<!\d)(?:(?={names})\d+)({'|'.join(_namespaces())})")
-
-
-@cache
-def _names() -> re.Pattern[str]:
-    entries = _data()["components"].items()
-    return re.compile(
-        "|".join(f"(?P<{key}>{entry['names']})" for key, entry in entries if "names" in entry)
+    return _Table(
+        namespaces=namespaces,
+        inside=_inside([name for name, key in namespaces.items() if key != STANDARD]),
+        names=_alternatives("names"),
+        files=_alternatives("files"),
+        rules=_rules([entry for entry in entries if not _is_plain(entry)]),
+        plain_rules=_rules(entries),
+        unguarded={key: Place(key, "") for key in components},
     )
 
 
+def _inside(namespaces: Sequence[str]) -> _Find:
+    by_length: dict[int, list[str]] = {}
+    for name in namespaces:
+        by_length.setdefault(len(name), []).append(name)
+    choices = (f"{length}(?:{'|'.join(names)})" for length, names in sorted(by_length.items()))
+    return re.compile(rf"(?<!\d)({'|'.join(choices)})").search
+
+
+def _alternatives(key: str) -> _Find:
+    entries = _components().items()
+    choices = (f"(?P<{name}>{entry[key]})" for name, entry in entries if key in entry)
+    return re.compile("".join("|".join(choices).split())).match
+
+
+def _is_plain(entry: Mapping[str, str]) -> bool:
+    """Return whether a rule can only match names without C++ mangling, which are few."""
+    return all(
+        part.startswith("^") for part in re.split(r"\|(?=\^)", entry.get("symbol", ""))
+    ) and ("^_Z" not in entry.get("symbol", "") and "file" not in entry)
+
+
+def _rules(entries: Sequence[Mapping[str, str]]) -> Mapping[str, Sequence[_Rule]]:
+    found: dict[str, list[_Rule]] = {"": []}
+    for entry in entries:
+        rule = _Rule(
+            holds=entry.get("holds", ""),
+            in_symbol=_finder(entry.get("symbol")),
+            in_file=_finder(entry.get("file")),
+            fixed=entry.get("guard", ""),
+            prefix=entry.get("prefix", ""),
+        )
+        found.setdefault(entry.get("component", ""), []).append(rule)
+    return {key: (*rules, *(found[""] if key else ())) for key, rules in found.items()}
+
+
+def _finder(text: str | None) -> _Find | None:
+    if text is None:
+        return None
+    pattern = re.compile(text)
+    # Else a search would go on through the name although only its beginning can match.
+    return pattern.match if text.startswith("^") and "|^" not in text else pattern.search
+
+
 @cache
-def _dispatchers() -> Mapping[str, list[re.Pattern[str]]]:
-    found: dict[str, list[re.Pattern[str]]] = {}
-    for rule in _data()["dispatchers"]:
-        found.setdefault(rule["component"], []).append(re.compile(rule["pattern"]))
-    return found
+def _components() -> Mapping[str, Any]:
+    text = (DATA / "components.toml").read_text(encoding="utf-8")
+    return dict(tomllib.loads(text)["components"])
+
+
+@cache
+def _dispatchers() -> Mapping[str, Any]:
+    return tomllib.loads((DATA / "dispatchers.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _generators() -> Sequence[tuple[str, str, _Find, str | None]]:
+    return [
+        (
+            entry["component"],
+            entry["holds"],
+            re.compile(entry["symbol"]).match,
+            entry.get("extension"),
+        )
+        for entry in _dispatchers()["generators"]
+    ]
