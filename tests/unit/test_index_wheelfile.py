@@ -123,7 +123,7 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = make_wheel(tmp_path, files={"zeros": bytes(1 << 20)})
-    monkeypatch.setattr("tfbuild.wheel.archive._BOMB_SIZE", 1 << 19)
+    monkeypatch.setattr("tfbuild.wheel.members._BOMB_SIZE", 1 << 19)
 
     def unpack(*_: object) -> None:
         raise AssertionError("it was unpacked")

@@ -19,7 +19,7 @@ from tests.libraries import compiled, need_tools, objdump
 from tests.wheels import make_wheel
 from tfbuild import artifact
 from tfbuild.errors import NothingToDoError, SaveError, WheelError
-from tfbuild.wheel import archive, contents, isa
+from tfbuild.wheel import contents, isa
 from tfbuild.wheel.inspect import inspect, installed
 from tfbuild.wheel.inspection import Inspection
 from tfbuild.wheel.isa import IsaCounts
@@ -204,7 +204,7 @@ def test_damage_to_the_largest_library_is_an_error_and_to_another_a_note(
 
 
 def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "_BOMB_SIZE", 1 << 20)
+    monkeypatch.setattr("tfbuild.wheel.members._BOMB_SIZE", 1 << 20)
     bomb = wheel_of(tmp_path, tensorflow__a_so=bytes(2 << 20))
     with pytest.raises(WheelError, match="damaged") as caught:
         inspect(bomb)

@@ -20,7 +20,7 @@ from packaging.version import InvalidVersion, Version
 
 from tfbuild import artifact
 from tfbuild.errors import UsageError, WheelError
-from tfbuild.wheel.archive import checked_members
+from tfbuild.wheel.members import checked_members
 
 # Narrower than the standard: such a name is safe in a path, in a URL once "+" is quoted, in HTML.
 _PART = r"[A-Za-z0-9_.+!]+"

@@ -3,6 +3,9 @@
 import csv
 import hashlib
 import io
+import os
+import stat
+import struct
 import zipfile
 import zlib
 from base64 import urlsafe_b64encode
@@ -10,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from packaging.tags import Tag
 from packaging.utils import (
@@ -23,17 +26,25 @@ from packaging.utils import (
 from packaging.version import InvalidVersion, Version
 
 from tfbuild.errors import WheelError
+from tfbuild.wheel import layout
+from tfbuild.wheel.members import checked_members, damaged
 
 CHUNK = 1 << 20
-# TensorFlow 2.21 unpacks to 1.2 GB in some 20,000 members, at a ratio of 5.
-MAX_MEMBERS = 500_000
-MAX_UNPACKED = 32 << 30
 MAX_TEXT = 64 << 20
-_BOMB_SIZE = 1 << 30
-_BOMB_RATIO = 150
-_ENCRYPTED = 0x1
-DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-"""What `zipfile` raises while it reads a damaged member."""
+DAMAGE = (
+    zipfile.BadZipFile, zlib.error, struct.error,
+    EOFError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError,
+)  # fmt: skip
+"""What `zipfile` raises while it reads a damaged archive or member."""
+
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,17 +108,21 @@ def opened(path: Path) -> Iterator[Archive]:
         WheelError: no such file, not a wheel, damaged, or dangerous to unpack.
     """
     file_name = parsed(path)
-    with _file(path) as file:
+    with regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
         try:
-            archive = zipfile.ZipFile(file)
-        except (*DAMAGE, ValueError) as error:
+            archive = zipfile.ZipFile(cast("BinaryIO", layout.Bounded(file)))
+        except DAMAGE as error:
             raise WheelError(
                 f"{path.name} is not a wheel.",
-                why=f"A wheel is a ZIP archive, and this file is not one or is cut off ({error}).",
+                why="A wheel is a ZIP archive, and this file is empty."
+                if size == 0
+                else f"A wheel is a ZIP archive, and this file is not one or is cut off ({error}).",
                 do="Download or build it again.",
             ) from error
         with archive:
             members = checked_members(path, archive)
+            _check_layout(path, file, archive)
             dist_info = _dist_info(path, file_name, members)
             yield Archive(path, file_name, members, dist_info, archive)
 
@@ -127,11 +142,6 @@ def parsed(path: Path) -> FileName:
             do="A wheel is called NAME-VERSION-PYTHON-ABI-PLATFORM.whl.",
         ) from error
     return FileName(name=name, version=version, build=build, tags=tuple(sorted(tags, key=str)))
-
-
-def damaged(path: Path, why: str) -> WheelError:
-    """Return the error for a wheel that cannot be trusted."""
-    return WheelError(f"{path.name} is damaged.", why=why, do="Download or build it again.")
 
 
 def digest_text(digest: bytes) -> str:
@@ -159,49 +169,36 @@ def record_rows(archive: Archive) -> dict[str, str]:
     return {row[0]: row[1] for row in rows if row}
 
 
-def checked_members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return a wheel's files by name; nothing is unpacked.
+@contextmanager
+def regular(path: Path) -> Iterator[BinaryIO]:
+    """Open a regular file for reading; a link to one will do.
 
     Raises:
-        WheelError: a name leads out of the archive or is there twice, a member is encrypted, or
-            the whole would unpack to far more than a wheel holds.
+        WheelError: there is none, it may not be read, or it is a folder, a pipe or a device.
     """
-    infos = archive.infolist()
-    if len(infos) > MAX_MEMBERS:
-        raise damaged(path, f"It claims {len(infos)} members.")
-    members: dict[str, zipfile.ZipInfo] = {}
-    for info in infos:
-        _check_name(path, info.filename)
-        if info.is_dir():
-            continue
-        if info.filename in members:
-            raise damaged(path, f"{info.filename} is in it twice.")
-        if info.flag_bits & _ENCRYPTED:
-            raise WheelError(f"{path.name} is not a wheel.", why=f"{info.filename} is encrypted.")
-        members[info.filename] = info
-    unpacked = sum(info.file_size for info in members.values())
-    packed = sum(info.compress_size for info in members.values())
-    is_bomb = unpacked > _BOMB_SIZE and unpacked > _BOMB_RATIO * max(packed, 1)
-    if unpacked > MAX_UNPACKED or is_bomb:
-        raise damaged(path, f"It would unpack from {packed} to {unpacked} bytes: a ZIP bomb.")
-    return members
-
-
-@contextmanager
-def _file(path: Path) -> Iterator[BinaryIO]:
     try:
-        file = path.open("rb")
-    except OSError as error:
-        raise WheelError(f"Cannot read {path}.", why=error.strerror or str(error)) from error
-    with file:
+        # Without O_NONBLOCK a pipe that nobody writes to would keep us waiting for ever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from error
+    with os.fdopen(descriptor, "rb") as file:
+        kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
+        if kind != stat.S_IFREG:
+            raise _unreadable(path, f"It is {_KINDS.get(kind, 'no regular file')}.")
         yield file
 
 
-def _check_name(path: Path, name: str) -> None:
-    parts = name.rstrip("/").split("/")
-    control = any(ord(character) < ord(" ") for character in name)
-    if control or "\\" in name or ":" in parts[0] or any(part in {"", ".", ".."} for part in parts):
-        raise damaged(path, f"A member's name leads out of the archive: {name!r}.")
+def _unreadable(path: Path, why: str) -> WheelError:
+    return WheelError(f"Cannot read {path}.", why=why)
+
+
+def _check_layout(path: Path, file: BinaryIO, archive: zipfile.ZipFile) -> None:
+    size = os.fstat(file.fileno()).st_size
+    fault = layout.end_fault(file, size, archive.comment) or next(
+        layout.faults(file, archive.infolist(), archive.start_dir), ""
+    )
+    if fault:
+        raise damaged(path, f"Its parts contradict each other: {fault}.")
 
 
 def _dist_info(path: Path, file_name: FileName, members: Mapping[str, object]) -> str:

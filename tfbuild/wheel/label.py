@@ -25,6 +25,7 @@ from tfbuild import artifact
 from tfbuild.errors import UsageError, WheelError
 from tfbuild.wheel import archive as archives
 from tfbuild.wheel.archive import Archive
+from tfbuild.wheel.members import damaged
 
 _LABEL = re.compile(r"[a-z][a-z0-9]*(\.[a-z0-9]+)*")
 _SIGNATURES = ("RECORD.jws", "RECORD.p7s")
@@ -161,7 +162,7 @@ def _write(
     for member in sorted(members, key=lambda m: (m.name.startswith(f"{dist_info}/"), m.name)):
         found, size = _add(new, member, moment)
         if member.expected.startswith("sha256=") and member.expected != found:
-            raise archives.damaged(source.path, f"{member.name} does not fit its hash in RECORD.")
+            raise damaged(source.path, f"{member.name} does not fit its hash in RECORD.")
         rows.append((member.name, found, str(size)))
     record = f"{dist_info}/RECORD"
     data = _csv([*rows, (record, "", "")])
@@ -218,7 +219,7 @@ def _metadata(source: Archive, version: Version) -> bytes:
     except (InvalidVersion, UnicodeDecodeError):
         stated = []
     if stated != [source.file_name.version]:
-        raise archives.damaged(source.path, "METADATA does not state the file name's version.")
+        raise damaged(source.path, "METADATA does not state the file name's version.")
     changed = re.sub(rb"(?im)^(version:[ \t]*)[^\r\n]*", rb"\g<1>%s" % str(version).encode(), head)
     return changed + blank + body
 
