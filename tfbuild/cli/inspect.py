@@ -127,6 +127,7 @@ def _host(cpuinfo: Path | None, *, here: bool) -> "Host | None":
 def _inspection(
     wheel: str, cache: Path | None, *, full: bool, distribution: str | None
 ) -> "Inspection":
+    from tfbuild import signals
     from tfbuild.errors import UsageError
     from tfbuild.wheel.inspect import inspect as inspect_wheel
     from tfbuild.wheel.inspect import installed
@@ -134,7 +135,7 @@ def _inspection(
     path = Path(wheel)
     is_here = wheel == _INSTALLED and not path.is_file()
     is_place = path.is_dir() or (path.is_file() and path.name.startswith("python"))
-    with console.progress() as progress:
+    with signals.stoppable(), console.progress() as progress:
         if is_here or is_place:
             return installed(
                 None if is_here else path,

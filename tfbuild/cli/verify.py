@@ -85,7 +85,7 @@ def verify(  # noqa: PLR0917 - a command has as many parameters as it has option
     the numbers against the official wheel, in fresh environments. Ends with 7 if a
     check failed.
     """
-    from tfbuild import artifact, settings
+    from tfbuild import artifact, settings, signals, spec
     from tfbuild.installer import Installer
     from tfbuild.verify import steps
     from tfbuild.verify.context import Asked
@@ -94,6 +94,7 @@ def verify(  # noqa: PLR0917 - a command has as many parameters as it has option
 
     possible = steps.STATIC if static else steps.ALL
     names = chosen(possible, only or (), skip or ())
+    spec.parse(against)
     asked = Asked(
         target=_target(target),
         against=against,
@@ -101,7 +102,7 @@ def verify(  # noqa: PLR0917 - a command has as many parameters as it has option
         wheels_dir=wheels_dir,
         installer=Installer(index=pip_index, offline=offline),
     )
-    with console.progress() as progress:
+    with signals.stoppable(), console.progress() as progress:
         found = verify_wheel(wheel, possible, names, asked, progress)
     if json:
         typer.echo(artifact.to_json(found), nl=False)
