@@ -116,16 +116,20 @@ def stream(
     merge: bool = True,
     check: bool = True,
     on_start: Callable[[int], None] | None = None,
+    pass_fds: Sequence[int] = (),
 ) -> Completed:
     """Run a program and hand over each line of its output at once.
 
     The lines are those of stdout and stderr together, or with `merge=False` of stdout alone. The
     result holds the last lines only. An interrupt stops the program and its children.
-    `on_start` is told the program's number, which is that of its process group too.
+    `on_start` is told the program's number, which is that of its process group too; `pass_fds` are
+    open files that it gets under the same numbers.
     Other arguments and errors as for `run`.
     """
     words = tuple(str(arg) for arg in args)
-    process = _start(words, cwd=cwd, env=env, merge=merge, has_input=input_text is not None)
+    process = _start(
+        words, cwd=cwd, env=env, merge=merge, has_input=input_text is not None, pass_fds=pass_fds
+    )
     last: deque[str] = deque(maxlen=LAST_LINES * 10)
     errors: deque[str] = deque(maxlen=LAST_LINES * 10)
     helpers = _serve(process, input_text, errors)
@@ -250,6 +254,7 @@ def _start(
     env: Mapping[str, str] | None,
     merge: bool,
     has_input: bool,
+    pass_fds: Sequence[int] = (),
 ) -> "subprocess.Popen[str]":
     try:
         return subprocess.Popen(
@@ -264,6 +269,7 @@ def _start(
             errors="replace",
             # A group of its own, so that children of children can be ended too.
             start_new_session=True,
+            pass_fds=pass_fds,
         )
     except FileNotFoundError as error:
         missing = cwd if cwd is not None and not cwd.exists() else words[0]

@@ -14,8 +14,9 @@ from iced_x86 import Decoder
 
 from tfbuild.errors import WheelError
 from tfbuild.progress import Progress, Silent
-from tfbuild.wheel import elf, extensions
-from tfbuild.wheel.extensions import INVALID, ORDER
+from tfbuild.code import extensions
+from tfbuild.wheel import elf
+from tfbuild.code.extensions import INVALID, ORDER
 
 _BITNESS = {"x86_64": 64, "i686": 32}
 _BLOCK = 1 << 20

@@ -1,16 +1,18 @@
-"""Reads the shared libraries of a distribution: the facts of all, the code of the largest."""
+"""Reads the shared libraries of a distribution: their facts and their code."""
 
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 
 from packaging.version import InvalidVersion, Version
 
-from tfbuild.code.evidence import Count, Evidence, Tally
+from tfbuild.code import library
+from tfbuild.code.evidence import Evidence
+from tfbuild.code.source import FileSource
 from tfbuild.errors import WheelError
 from tfbuild.progress import Progress
-from tfbuild.wheel import elf, isa
+from tfbuild.wheel import elf
 from tfbuild.wheel.contents import Contents
 from tfbuild.wheel.inspection import Library
 from tfbuild.wheel.reading import read
@@ -51,8 +53,13 @@ class Findings:
         return str(newest) if newest > Version("0") else None
 
 
-def examine(contents: Contents, progress: Progress) -> Findings:
+def examine(contents: Contents, progress: Progress, *, full: bool) -> Findings:
     """Read every shared library.
+
+    Args:
+        contents: where they are.
+        progress: told the libraries done.
+        full: decode all code; else a sample of each larger library.
 
     Raises:
         WheelError: the largest is damaged. Damage to another is only noted.
@@ -62,73 +69,47 @@ def examine(contents: Contents, progress: Progress) -> Findings:
     names = [name for name in contents.sizes if _LIBRARY.search(name)]
     names.sort(key=lambda name: (-contents.sizes[name], name))
     progress.phase("Reading shared libraries", len(names))
-    for done, name in enumerate(names[1:], 1):
-        findings.libraries.append(_other(contents, name, findings))
+    for done, name in enumerate(names, 1):
+        try:
+            findings.libraries.append(_library(contents, name, findings, full=full))
+        except WheelError as error:
+            if done == 1:
+                raise
+            findings.notes.append(str(error).replace("\n", " "))
+            findings.libraries.append(Library(name=name, size=contents.sizes[name], machine=None))
         progress.step(done, len(names))
-    if names:
-        # The largest comes last: its code takes a phase of its own.
-        findings.libraries.insert(0, _largest(contents, names[0], findings, progress))
+    _conclude(findings)
     return findings
 
 
-def _other(contents: Contents, name: str, findings: Findings) -> Library:
-    machine = None
-    try:
-        with contents.open(name) as file:
-            facts = _facts(file, name, findings)
-            machine = facts.machine if facts else None
-    except WheelError as error:
-        findings.notes.append(str(error).replace("\n", " "))
-    return Library(name=name, size=contents.sizes[name], machine=machine)
-
-
-def _largest(contents: Contents, name: str, findings: Findings, progress: Progress) -> Library:
+def _library(contents: Contents, name: str, findings: Findings, *, full: bool) -> Library:
     with contents.open(name) as file:
         facts = _facts(file, name, findings)
-        unknown = ""
+        code, unknown = None, ""
         if facts is None:
             unknown = f"{_format(file)} is not read, only ELF is."
-        elif not isa.is_known(facts.machine):
+        elif not library.is_known(facts.machine):
             unknown = f"Code for {facts.machine} is not decoded, only x86 is."
         else:
-            counts = isa.count_open(file, name, progress)
-            findings.reading = read(counts)
-            findings.code = _evidence(counts, "none" if facts.stripped else "full")
-    if unknown:
-        findings.reading = (f"Unknown: {unknown}",)
+            opened = library.opened(FileSource(file.fileno()), name)
+            code = library.evidence(opened, full=full)
     return Library(
         name=name,
         size=contents.sizes[name],
         machine=facts.machine if facts else None,
         stripped=facts.stripped if facts else None,
-        code=findings.code,
+        code=code,
         unknown=unknown,
     )
 
 
-def _evidence(counts: isa.IsaCounts, symbols: Literal["full", "none"]) -> Evidence:
-    total = Tally(
-        functions=0,
-        bytes=counts.bytes,
-        decoded=counts.bytes - counts.data,
-        instructions=Count.exactly(counts.instructions),
-        extensions={key: Count.exactly(value) for key, value in counts.extensions.items()},
-        widths={key: Count.exactly(value) for key, value in counts.widths.items()},
-        encodings={key: Count.exactly(value) for key, value in counts.encodings.items()},
-        fused=Count.exactly(counts.fused),
-    )
-    return Evidence(
-        machine=counts.machine,
-        mode="full",
-        seed=None,
-        symbols=symbols,
-        total=total,
-        parts=(),
-        needs=(),
-        generators=(),
-        undecodable=counts.undecodable,
-        data=counts.data,
-    )
+def _conclude(findings: Findings) -> None:
+    found = findings.libraries
+    findings.code = library.combined([each.code for each in found if each.code])
+    if findings.code:
+        findings.reading = read(findings.code)
+    elif found:
+        findings.reading = (f"Unknown: {found[0].unknown}",)
 
 
 def _facts(file: BinaryIO, name: str, findings: Findings) -> elf.Facts | None:

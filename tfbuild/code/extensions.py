@@ -173,3 +173,11 @@ def _width(kind: int) -> int:
 INVALID: int = Code.INVALID
 FORMS: int = 1 + max(value for value in vars(Code).values() if isinstance(value, int))
 """How many forms there are."""
+
+
+@cache
+def is_odd(code: int) -> bool:
+    """Return whether an instruction form is for the kernel only: in a library it must be data."""
+    value: Any = code
+    facts = OpCodeInfo(value)
+    return bool(facts.is_privileged or facts.is_input_output or facts.must_be_cpl0)
