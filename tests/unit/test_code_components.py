@@ -8,9 +8,8 @@ import pytest
 
 from tests.conftest import DATA as DATA_OF_TESTS
 from tfbuild import target
-from tfbuild.code import components
+from tfbuild.code import components, extensions
 from tfbuild.resources import DATA
-from tfbuild.wheel import extensions
 
 COMPONENTS: dict[str, Any] = tomllib.loads((DATA / "components.toml").read_text())["components"]
 DISPATCHERS: dict[str, Any] = tomllib.loads((DATA / "dispatchers.toml").read_text())

@@ -18,11 +18,12 @@ from tests.conftest import need
 from tests.libraries import compiled, need_tools, objdump
 from tests.wheels import make_wheel
 from tfbuild import artifact
+from tfbuild.code import library as code
+from tfbuild.code.evidence import Count, Evidence, Tally
 from tfbuild.errors import NothingToDoError, SaveError, WheelError
-from tfbuild.wheel import contents, isa
+from tfbuild.wheel import contents
 from tfbuild.wheel.inspect import inspect, installed
 from tfbuild.wheel.inspection import Inspection
-from tfbuild.wheel.isa import IsaCounts
 from tfbuild.wheel.label import relabel
 from tfbuild.wheel.reading import percent, read
 
@@ -157,13 +158,12 @@ def test_a_library_without_code(tmp_path: Path) -> None:
 
 
 def test_a_stripped_library(library: Path, tmp_path: Path) -> None:
-    before = isa.count(library)
+    before = code.read(library).total
     subprocess.run(["strip", library], check=True)
     found = inspect(wheel_of(tmp_path, tensorflow__a_so=library.read_bytes()))
     assert found.code is not None
     assert found.libraries[0].stripped is True
-    widths = {width: count.value for width, count in found.code.total.widths.items()}
-    assert widths == before.widths
+    assert found.code.total.widths == before.widths
 
 
 def test_another_architecture_is_told_and_not_counted(library: Path, tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_no_room_for_the_largest_library(wheel: Path, monkeypatch: pytest.Monkey
     assert "TMPDIR" in caught.value.do
 
 
-def refuse(*_: object, **__: object) -> IsaCounts:
+def refuse(*_: object, **__: object) -> Evidence:
     raise AssertionError("decoded again")
 
 
@@ -247,7 +247,7 @@ def test_a_second_inspection_decodes_nothing(
     assert artifact.load(Inspection, kept) == first
     kept.write_text("{")
     assert inspect(wheel, cache=cache) == first
-    monkeypatch.setattr(isa, "count_open", refuse)
+    monkeypatch.setattr(code, "opened", refuse)
     assert inspect(wheel, cache=cache) == first
     with pytest.raises(AssertionError, match="decoded again"):
         inspect(wheel)
@@ -305,7 +305,7 @@ def test_an_installed_one_is_remembered_until_it_changes(
     environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = installed(environment, cache=tmp_path / "cache")
-    monkeypatch.setattr(isa, "count_open", refuse)
+    monkeypatch.setattr(code, "opened", refuse)
     assert installed(environment, cache=tmp_path / "cache") == first
     library = environment / "lib/python3.12/site-packages" / LARGEST
     library.write_bytes(library.read_bytes() + b"\0")
@@ -342,17 +342,29 @@ def inspect_files(environment: Path) -> int:
     return sum(1 for path in site.rglob("*") if path.is_file())
 
 
-def counts(sse: int, vex: int, evex: int, bmi2: int = 0) -> IsaCounts:
-    return IsaCounts(
-        machine="x86_64",
-        instructions=1_000_000,
+def counts(sse: int, vex: int, evex: int, bmi2: int = 0) -> Evidence:
+    numbers = {"sse": sse, "vex": vex, "evex": evex}
+    total = Tally(
+        functions=1,
         bytes=4_000_000,
+        decoded=4_000_000,
+        instructions=Count.exactly(1_000_000),
+        extensions={"bmi2": Count.exactly(bmi2)},
+        widths={128: Count.exactly(sse + vex + evex)},
+        encodings={name: Count.exactly(number) for name, number in numbers.items()},
+        fused=Count.exactly(0),
+    )
+    return Evidence(
+        machine="x86_64",
+        mode="full",
+        seed=None,
+        symbols="full",
+        total=total,
+        parts=(),
+        needs=(),
+        generators=(),
         undecodable=0,
         data=0,
-        extensions={"bmi2": bmi2},
-        widths={128: sse + vex + evex, 256: 0, 512: 0},
-        encodings={"sse": sse, "vex": vex, "evex": evex},
-        fused=0,
     )
 
 
@@ -368,7 +380,7 @@ def counts(sse: int, vex: int, evex: int, bmi2: int = 0) -> IsaCounts:
         (counts(300, 50_000, 600, 2_000), "small part", "illegal"),
     ],
 )
-def test_shares_are_read_as_they_were_made(found: IsaCounts, says: str, says_not: str) -> None:
+def test_shares_are_read_as_they_were_made(found: Evidence, says: str, says_not: str) -> None:
     text = " ".join(read(found))
     assert says in text
     assert says_not not in text

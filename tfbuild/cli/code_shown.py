@@ -142,7 +142,7 @@ def witness(one: "Witness") -> str:
 
 
 def _show_counts(code: "Evidence", out: "Console") -> None:
-    from tfbuild.wheel.extensions import ORDER
+    from tfbuild.code.extensions import ORDER
 
     total = code.total
     instructions = total.instructions.value

@@ -4,19 +4,22 @@ import ast
 import json
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tfbuild import process, provenance, sbom
 from tfbuild.errors import WheelError
 from tfbuild.rehearse import installers
 from tfbuild.rehearse.steps import Skipped
 from tfbuild.wheel import archive as archives
-from tfbuild.wheel import isa
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfbuild.code.evidence import Count, Tally
     from tfbuild.record import BuiltWheel
     from tfbuild.target import Target
-    from tfbuild.wheel.isa import IsaCounts
+
+Key = TypeVar("Key", int, str)
 
 _LIBRARY = "tensorflow_rehearsal/_pywrap_kernels.so"
 _HOST_TOOLS = "tensorflow_rehearsal/host_tools.py"
@@ -40,12 +43,14 @@ def instructions(wheel: Path, target: "Target") -> str:
     """
     if target.architecture != _X86_64:
         raise Skipped(f"Instructions of {target.architecture} are not decoded.")
-    counts = isa.count(_read(wheel, _LIBRARY))
+    from tfbuild.code import library
+
+    counts = library.read_bytes(_read(wheel, _LIBRARY), _LIBRARY).total
     wrong = [*_missing(counts, target), *_too_many(counts, target)]
     told = (
-        f"{counts.widths.get(512, 0)} zmm, {counts.widths.get(256, 0)} ymm, "
-        f"{counts.widths.get(128, 0)} xmm; {counts.encodings.get('evex', 0)} AVX-512, "
-        f"{counts.fused} fused"
+        f"{_number(counts.widths, 512)} zmm, {_number(counts.widths, 256)} ymm, "
+        f"{_number(counts.widths, 128)} xmm; {_number(counts.encodings, 'evex')} AVX-512, "
+        f"{counts.fused.value} fused"
     )
     if wrong:
         raise WheelError(
@@ -56,20 +61,24 @@ def instructions(wheel: Path, target: "Target") -> str:
     return told
 
 
-def _missing(counts: "IsaCounts", target: "Target") -> list[str]:
+def _missing(counts: "Tally", target: "Target") -> list[str]:
     requires = target.requires
     expected = {
-        "AVX-512": ("avx512f" in requires, counts.encodings.get("evex", 0)),
-        "AVX": ("avx" in requires, counts.encodings.get("vex", 0)),
+        "AVX-512": ("avx512f" in requires, _number(counts.encodings, "evex")),
+        "AVX": ("avx" in requires, _number(counts.encodings, "vex")),
         # The kernels vectorise on every target, and as wide as it likes.
-        f"{target.vector_width}-bit": (True, counts.widths.get(target.vector_width, 0)),
-        "fused multiply-add": ("fma" in requires, counts.fused),
+        f"{target.vector_width}-bit": (True, _number(counts.widths, target.vector_width)),
+        "fused multiply-add": ("fma" in requires, counts.fused.value),
     }
     return [f"no {name} code" for name, (wanted, found) in expected.items() if wanted and not found]
 
 
-def _too_many(counts: "IsaCounts", target: "Target") -> list[str]:
-    beyond = {name for name, number in counts.extensions.items() if number}
+def _number(counts: "Mapping[Key, Count]", key: "Key") -> int:
+    return counts[key].value if key in counts else 0
+
+
+def _too_many(counts: "Tally", target: "Target") -> list[str]:
+    beyond = {name for name in counts.extensions if counts.has(name)}
     beyond -= target.requires | _NO_NEED
     return [f"code that needs {name}" for name in sorted(beyond)]
 

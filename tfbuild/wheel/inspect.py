@@ -75,7 +75,7 @@ def inspect(
         )
         key = f"{path.name}\n{identity.sha256}\n{full}"
         contents = WheelContents(wheel)
-        return _remembered(cache, key, lambda: _inspection(contents, identity, progress))
+        return _remembered(cache, key, lambda: _inspection(contents, identity, progress, full=full))
 
 
 def installed(
@@ -116,7 +116,7 @@ def installed(
     changed = (folder.parent / largest).stat().st_mtime_ns
     listed = hashlib.sha256(contents.text("RECORD") or b"").hexdigest()
     key = f"{folder}\n{listed}\n{largest}\n{changed}\n{full}"
-    return _remembered(cache, key, lambda: _inspection(contents, identity, progress))
+    return _remembered(cache, key, lambda: _inspection(contents, identity, progress, full=full))
 
 
 def _found(place: Path | None, distribution: str | None) -> Path:
@@ -168,8 +168,10 @@ def _remembered(cache: Path | None, key: str, make: Callable[[], Inspection]) ->
     return result
 
 
-def _inspection(contents: Contents, identity: _Identity, progress: Progress) -> Inspection:
-    found = libraries.examine(contents, progress)
+def _inspection(
+    contents: Contents, identity: _Identity, progress: Progress, *, full: bool
+) -> Inspection:
+    found = libraries.examine(contents, progress, full=full)
     unpacked = sum(contents.sizes.values())
     record, notes = _own_record(contents)
     return Inspection(

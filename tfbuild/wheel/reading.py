@@ -9,7 +9,7 @@ apart where a mere presence cannot. Observed in `_pywrap_tensorflow_internal.so`
 
 from collections.abc import Iterator
 
-from tfbuild.wheel.isa import IsaCounts
+from tfbuild.code.evidence import Evidence, Tally
 
 _SPREAD_EVEX = 0.10
 _SPREAD_VEX = 0.50
@@ -21,17 +21,21 @@ _CAVEAT = (
 )
 
 
-def read(counts: IsaCounts) -> tuple[str, ...]:
+def read(code: Evidence) -> tuple[str, ...]:
     """Return sentences about the counts, most telling first."""
-    if not counts.instructions:
+    counts = code.total
+    if not counts.instructions.value:
         return ("It holds no instructions.",)
     if not counts.vectors:
         return ("It holds no vector instructions: nothing tells which CPU it was compiled for.",)
     return tuple(_sentences(counts))
 
 
-def _sentences(counts: IsaCounts) -> Iterator[str]:
-    shares = {name: number / counts.vectors for name, number in counts.encodings.items()}
+def _sentences(counts: Tally) -> Iterator[str]:
+    shares = {
+        name: counts.encodings[name].value / counts.vectors if name in counts.encodings else 0.0
+        for name in _NAMES
+    }
     yield (
         "Vector code is "
         + ", ".join(f"{percent(share)} {_NAMES[name]}" for name, share in shares.items() if share)
@@ -51,8 +55,8 @@ def _sentences(counts: IsaCounts) -> Iterator[str]:
     yield _CAVEAT
 
 
-def _avx(counts: IsaCounts) -> Iterator[str]:
-    bmi2 = counts.extensions.get("bmi2", 0) / counts.instructions
+def _avx(counts: Tally) -> Iterator[str]:
+    bmi2 = counts.has("bmi2") / counts.instructions.value
     if bmi2 >= _SPREAD_BMI2:
         yield (
             "AVX and BMI2 are spread over it, so the compiler was probably allowed AVX2 and FMA "

@@ -10,10 +10,10 @@ import pytest
 
 from tests.conftest import need
 from tests.libraries import assembled, compiled, need_tools, objdump
+from tfbuild.code import decode
+from tfbuild.code import library as code
+from tfbuild.code.evidence import Count, Tally
 from tfbuild.errors import WheelError
-from tfbuild.progress import Silent
-from tfbuild.wheel import isa
-from tfbuild.wheel.isa import IsaCounts
 
 
 @pytest.fixture(autouse=True)
@@ -21,12 +21,23 @@ def _tools() -> None:
     need_tools()
 
 
-def agree(ours: IsaCounts, theirs: dict[str, int]) -> None:
-    assert ours.widths == {width: theirs[str(width)] for width in (128, 256, 512)}
-    assert ours.encodings == {name: theirs[name] for name in ("sse", "vex", "evex")}
-    assert ours.fused == theirs["fused"]
+def widths(tally: Tally) -> dict[int, int]:
+    """Return the exact counts of all widths, absent ones too."""
+    assert all(count.is_exact for count in tally.widths.values())
+    return {key: tally.widths.get(key, NONE).value for key in (128, 256, 512)}
 
 
+def encodings(tally: Tally) -> dict[str, int]:
+    return {key: tally.encodings.get(key, NONE).value for key in ("sse", "vex", "evex")}
+
+
+def agree(ours: Tally, theirs: dict[str, int]) -> None:
+    assert widths(ours) == {width: theirs[str(width)] for width in (128, 256, 512)}
+    assert encodings(ours) == {name: theirs[name] for name in ("sse", "vex", "evex")}
+    assert ours.fused.value == theirs["fused"]
+
+
+NONE = Count.exactly(0)
 MARCHES = {
     "x86-64": set(),
     "nehalem": {"popcnt", "ssse3"},
@@ -44,12 +55,13 @@ def test_compiled_kernels_count_as_objdump_counts_them(
     march: str, width: int, tmp_path: Path
 ) -> None:
     library = compiled(tmp_path, f"-march={march}", f"-mprefer-vector-width={width}")
-    ours, theirs = isa.count(library), objdump(library)
-    assert (ours.instructions, ours.undecodable) == (theirs["instructions"], 0)
+    found, theirs = code.read(library), objdump(library)
+    ours = found.total
+    assert (ours.instructions.value, found.undecodable) == (theirs["instructions"], 0)
     agree(ours, theirs)
     assert set(ours.extensions) >= MARCHES[march]
     has_avx512 = "avx512f" in MARCHES[march]
-    assert bool(ours.widths[512]) == (has_avx512 and width == 512)
+    assert bool(widths(ours)[512]) == (has_avx512 and width == 512)
     if not has_avx512:
         assert not any(name.startswith("avx512") for name in ours.extensions)
     if march in {"x86-64", "nehalem"}:
@@ -117,98 +129,86 @@ KNOWN = [
 def test_each_instruction_is_counted_under_what_it_needs(
     text: str, needs: str, width: int, encoding: str | None, tmp_path: Path
 ) -> None:
-    counts = isa.count(assembled(tmp_path, text))
-    assert counts.instructions == 1
-    assert counts.extensions == dict.fromkeys(needs.split(), 1)
-    assert counts.widths == {each: int(each == width) for each in (128, 256, 512)}
-    assert counts.encodings == {each: int(each == encoding) for each in ("sse", "vex", "evex")}
-    assert counts.fused == text.startswith("vfmadd")
+    counts = code.read(assembled(tmp_path, text)).total
+    assert counts.instructions.value == 1
+    assert counts.extensions == dict.fromkeys(needs.split(), Count.exactly(1))
+    assert widths(counts) == {each: int(each == width) for each in (128, 256, 512)}
+    assert encodings(counts) == {each: int(each == encoding) for each in ("sse", "vex", "evex")}
+    assert counts.fused.value == text.startswith("vfmadd")
 
 
 def test_bytes_that_are_no_instruction_are_counted_apart(tmp_path: Path) -> None:
     # 06 was "push es" and is nothing in 64-bit mode.
-    counts = isa.count(assembled(tmp_path, "ret\n.byte 0x06, 0x06, 0x06\nret"))
-    assert (counts.instructions, counts.undecodable, counts.bytes) == (2, 3, 5)
+    found = code.read(assembled(tmp_path, "ret\n.byte 0x06, 0x06, 0x06\nret"))
+    assert (found.total.instructions.value, found.undecodable, found.total.bytes) == (2, 3, 5)
 
 
 def test_data_that_a_symbol_declares_are_not_decoded(tmp_path: Path) -> None:
     table = ".type table, @object\ntable: .fill 16, 4, 0x7cf2ef62\n.size table, 64\n"
-    counts = isa.count(assembled(tmp_path, f"f: ret\n{table}g: vaddps %zmm1, %zmm2, %zmm3\nret"))
-    assert (counts.instructions, counts.data, counts.widths[512]) == (3, 64, 1)
+    found = code.read(assembled(tmp_path, f"f: ret\n{table}g: vaddps %zmm1, %zmm2, %zmm3\nret"))
+    assert (found.total.instructions.value, found.data, widths(found.total)[512]) == (3, 64, 1)
 
 
 def test_decoding_begins_anew_at_each_symbol(tmp_path: Path) -> None:
     # 48 b8 begins "movabs" and would swallow the eight bytes that follow.
-    code = ".byte 0x48, 0xb8\n.type f, @function\nf: vaddps %zmm1, %zmm2, %zmm3\nret\nret\nret"
-    with_symbol = isa.count(assembled(tmp_path, code))
-    assert (with_symbol.widths[512], with_symbol.undecodable) == (1, 2)
-    without = isa.count(assembled(tmp_path, code.replace(".type f, @function\nf: ", "")))
-    assert without.widths[512] == 0
+    text = ".byte 0x48, 0xb8\n.type f, @function\nf: vaddps %zmm1, %zmm2, %zmm3\nret\nret\nret"
+    with_symbol = code.read(assembled(tmp_path, text))
+    assert (widths(with_symbol.total)[512], with_symbol.undecodable) == (1, 2)
+    without = code.read(assembled(tmp_path, text.replace(".type f, @function\nf: ", "")))
+    assert widths(without.total)[512] == 0
 
 
 def test_zeros_between_functions_are_not_additions(tmp_path: Path) -> None:
-    code = ".type f, @function\nf: ret\n.size f, 1\n.fill 15, 1, 0\n.type g, @function\ng: ret"
-    counts = isa.count(assembled(tmp_path, code))
-    assert (counts.instructions, counts.data, counts.undecodable) == (2, 15, 0)
+    text = ".type f, @function\nf: ret\n.size f, 1\n.fill 15, 1, 0\n.type g, @function\ng: ret"
+    found = code.read(assembled(tmp_path, text))
+    assert (found.total.instructions.value, found.data, found.undecodable) == (2, 15, 0)
 
 
 def test_blocks_end_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = compiled(tmp_path, "-march=skylake-avx512", "-mprefer-vector-width=512")
     subprocess.run(["strip", library], check=True)
-    whole = isa.count(library)
+    whole = code.read(library)
     for size in (16, 17, 61, 256):
-        monkeypatch.setattr(isa, "_BLOCK", size)
-        assert isa.count(library) == whole
+        monkeypatch.setattr(decode, "BLOCK", size)
+        assert code.read(library).total == whole.total
 
 
 def test_a_stripped_library_counts_the_same(tmp_path: Path) -> None:
     library = compiled(tmp_path, "-march=haswell")
-    before = isa.count(library)
+    before = code.read(library)
     subprocess.run(["strip", library], check=True)
-    after = isa.count(library.read_bytes())
-    assert (after.widths, after.encodings, after.fused) == (
-        before.widths,
-        before.encodings,
-        before.fused,
+    after = code.read_bytes(library.read_bytes())
+    assert (before.symbols, after.symbols) == ("full", "exported")
+    assert (after.total.widths, after.total.encodings, after.total.fused) == (
+        before.total.widths,
+        before.total.encodings,
+        before.total.fused,
     )
 
 
 def test_without_section_headers_the_executable_segments_are_read(tmp_path: Path) -> None:
     library = compiled(tmp_path, "-march=skylake-avx512", "-mprefer-vector-width=512")
     data = bytearray(library.read_bytes())
-    whole = isa.count(bytes(data))
+    whole = widths(code.read_bytes(bytes(data)).total)[512]
     struct.pack_into("<Q", data, 0x28, 0)  # e_shoff
     struct.pack_into("<HH", data, 0x3C, 0, 0)  # e_shnum, e_shstrndx
-    assert isa.count(bytes(data)).widths[512] == whole.widths[512] > 0
+    assert widths(code.read_bytes(bytes(data)).total)[512] == whole > 0
 
 
 @pytest.mark.parametrize("name", ["libm.so.6", "libmvec.so.1"])
 def test_a_real_library_counts_as_objdump_counts_it(name: str) -> None:
     library = Path("/lib/x86_64-linux-gnu") / name
     need(library.exists(), f"{library} is missing")
-    ours, theirs = isa.count(library), objdump(library)
+    found, theirs = code.read(library), objdump(library)
+    ours = found.total
     assert theirs["128"] > 1000
     assert (theirs["512"] > 1000) == (name == "libmvec.so.1")
-    assert ours.fused == theirs["fused"]
-    assert ours.undecodable <= theirs["bad"]
+    assert ours.fused.value == theirs["fused"]
+    assert found.undecodable <= theirs["bad"]
     # An instruction counts by its form: reading 512 bits from memory into ymm is one for 512 bits,
     # though no zmm register is named. Such are few.
     for width in (128, 256, 512):
-        assert ours.widths[width] == pytest.approx(theirs[str(width)], rel=0.01)
-
-
-def test_progress_ends_at_its_total(tmp_path: Path) -> None:
-    told: list[tuple[str, int | None]] = []
-
-    class Recorder(Silent):
-        def phase(self, text: str, total: int | None = None) -> None:
-            told.append((text, total))
-
-        def step(self, done: int, total: int | None = None, text: str = "") -> None:
-            told.append((f"step {text}{total or ''}".strip(), done))
-
-    isa.count(compiled(tmp_path), Recorder())
-    assert told == [("Reading code (MB)", 1), ("step", 1)]
+        assert widths(ours)[width] == pytest.approx(theirs[str(width)], rel=0.01)
 
 
 def patched(library: Path, offset: int, value: int) -> bytes:
@@ -219,15 +219,15 @@ def patched(library: Path, offset: int, value: int) -> bytes:
 
 def test_another_architecture_is_refused(tmp_path: Path) -> None:
     arm = patched(compiled(tmp_path), 0x12, 183)  # e_machine = EM_AARCH64
-    with pytest.raises(WheelError, match="aarch64"):
-        isa.count(arm)
+    with pytest.raises(WheelError, match="cannot be counted"):
+        code.read_bytes(arm)
 
 
 def test_no_elf_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WheelError, match="ELF tables"):
-        isa.count(b"MZ" + bytes(200))
+        code.read_bytes(b"MZ" + bytes(200))
     with pytest.raises(WheelError, match="Cannot read"):
-        isa.count(tmp_path / "missing.so")
+        code.read(tmp_path / "missing.so")
 
 
 def test_damaged_tables_end_in_an_error_and_never_hang(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_damaged_tables_end_in_an_error_and_never_hang(tmp_path: Path) -> None:
         for _ in range(4):
             data[min(start + choice.randrange(400), len(data) - 1)] = choice.randrange(256)
         try:
-            isa.count(bytes(data[: choice.randrange(64, len(data) + 1)]))
+            code.read_bytes(bytes(data[: choice.randrange(64, len(data) + 1)]))
             survived += 1
         except WheelError:
             pass
@@ -251,10 +251,11 @@ def test_a_large_library_needs_little_memory(tmp_path: Path) -> None:
     # Five million nops of eight bytes, without a symbol that would divide them.
     library = assembled(tmp_path, ".fill 5000000, 8, 0x841f0f")
     script = (
-        "import resource, sys; from pathlib import Path; from tfbuild.wheel import isa\n"
+        "import resource, sys; from pathlib import Path; from tfbuild.code import library\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
-        "isa.count(Path('small.o')); before = peak()\n"
-        "print(isa.count(Path('code.o')).instructions, peak() - before)"
+        "library.read(Path('small.o')); before = peak()\n"
+        "found = library.read(Path('code.o')).total.instructions.value\n"
+        "print(found, peak() - before)"
     )
     large = library.read_bytes()
     assembled(tmp_path, "nop").rename(tmp_path / "small.o")
