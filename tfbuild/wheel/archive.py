@@ -181,10 +181,11 @@ def regular(path: Path) -> Iterator[BinaryIO]:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from error
+    kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
+    if kind != stat.S_IFREG:
+        os.close(descriptor)
+        raise _unreadable(path, f"It is {_KINDS.get(kind, 'no regular file')}.")
     with os.fdopen(descriptor, "rb") as file:
-        kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
-        if kind != stat.S_IFREG:
-            raise _unreadable(path, f"It is {_KINDS.get(kind, 'no regular file')}.")
         yield file
 
 
@@ -194,9 +195,9 @@ def _unreadable(path: Path, why: str) -> WheelError:
 
 def _check_layout(path: Path, file: BinaryIO, archive: zipfile.ZipFile) -> None:
     size = os.fstat(file.fileno()).st_size
-    fault = layout.end_fault(file, size, archive.comment) or next(
-        layout.faults(file, archive.infolist(), archive.start_dir), ""
-    )
+    if layout.has_tail(file, size, archive.comment):
+        raise damaged(path, "Bytes after its end belong to no member.")
+    fault = next(layout.faults(file, archive.infolist(), archive.start_dir), "")
     if fault:
         raise damaged(path, f"Its parts contradict each other: {fault}.")
 

@@ -5,6 +5,7 @@ before its data, which programs go by that read a stream. Where they differ, two
 different wheels. Members that overlap are how a small file unpacks to a huge one.
 """
 
+import os
 import struct
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ _ENCRYPTED = 0x1
 _DESCRIPTOR = 0x8
 """Sizes and checksum follow the data instead."""
 _LONGEST_DESCRIPTOR = 24
-_END = struct.Struct("<4s4H2IH")
+_END_SIZE = 22
 _END_SIGNATURE = b"PK\x05\x06"
 _UTF8 = 0x800
 _ZIP64 = 0x1
@@ -36,12 +37,13 @@ class Bounded:
 
     def read(self, size: int = -1) -> bytes:
         """Read up to `size` bytes, or to the end; raise BadZipFile if that is too much."""
+        if size < 0:
+            here = self._file.tell()
+            size = max(0, self._file.seek(0, os.SEEK_END) - here)
+            self._file.seek(here)
         if size > MAX_READ:
             raise zipfile.BadZipFile(f"a table of {size} bytes")
-        data = self._file.read(size if size >= 0 else MAX_READ + 1)
-        if len(data) > MAX_READ:
-            raise zipfile.BadZipFile("a table without end")
-        return data
+        return self._file.read(size)
 
 
 def faults(file: BinaryIO, infos: Sequence[zipfile.ZipInfo], directory: int) -> Iterator[str]:
@@ -79,16 +81,10 @@ def faults(file: BinaryIO, infos: Sequence[zipfile.ZipInfo], directory: int) -> 
         yield f"{directory - before} bytes before the directory belong to no member"
 
 
-def end_fault(file: BinaryIO, size: int, comment: bytes) -> str:
-    """Return what is wrong with the end of an archive of `size` bytes; empty if nothing is.
-
-    Other programs may take another end than `zipfile` does, and so another directory.
-    """
-    file.seek(max(0, size - _END.size - len(comment)))
-    end = file.read(_END.size)
-    if len(end) < _END.size or _END.unpack(end)[0] != _END_SIGNATURE:
-        return "bytes after its end belong to no member"
-    return "its comment holds another end" if _END_SIGNATURE in comment else ""
+def has_tail(file: BinaryIO, size: int, comment: bytes) -> bool:
+    """Whether bytes follow the end of an archive of `size` bytes, as where two are joined."""
+    file.seek(max(0, size - _END_SIZE - len(comment)))
+    return not file.read(_END_SIZE).startswith(_END_SIGNATURE)
 
 
 def _differences(
