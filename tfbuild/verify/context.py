@@ -1,5 +1,6 @@
 """The wheel that is verified, read once for all checks."""
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tfbuild import artifact, environment, host
+from tfbuild import environment, host
 from tfbuild.code.evidence import Evidence
 from tfbuild.errors import HostError, WheelError
 from tfbuild.installer import Installer
@@ -50,12 +51,9 @@ class Context:
     @cached_property
     def sha256(self) -> str:
         """Digest of the file. Raises WheelError where it cannot be read."""
-        try:
-            return artifact.sha256(self.path)
-        except OSError as error:
-            raise WheelError(
-                f"Cannot read {self.path}.", why=error.strerror or str(error)
-            ) from error
+        # Told apart before it is read: a pipe would keep us waiting, a device never ends.
+        with archive.regular(self.path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     @cached_property
     def inspection(self) -> Inspection:

@@ -170,7 +170,7 @@ def record_rows(archive: Archive) -> dict[str, str]:
 
 
 @contextmanager
-def regular(path: Path) -> Iterator[BinaryIO]:
+def regular(path: Path) -> Iterator[io.BufferedReader]:
     """Open a regular file for reading; a link to one will do.
 
     Raises:
