@@ -66,6 +66,8 @@ class Headers:
     machine: int
     sections: Table
     segments: Table
+    names: int
+    """Which section holds the sections' names."""
     size: int
     """Bytes of the file."""
 
@@ -108,6 +110,18 @@ class Headers:
             return int(row["vaddr"]), int(row["offset"]), int(row["filesz"])
         return None
 
+    def section(self, source: Source, name: str) -> np.void | None:
+        """Return the first section of that name, None without one."""
+        if not self.names < len(self.sections):
+            return None
+        wanted = name.encode() + b"\0"
+        start = int(self.sections["offset"][self.names])
+        for row in self.sections:
+            if source.read(start + int(row["name"]), len(wanted)) == wanted:
+                found: np.void = row
+                return found
+        return None
+
     def _places(self) -> Iterator[tuple[int, int, int]]:
         wanted = _ALLOCATED | _EXECUTABLE
         for index, row in enumerate(self.sections):
@@ -145,6 +159,7 @@ def read(source: Source, name: str) -> Headers:
         machine=int(found["machine"]),
         sections=np.empty(0, _layout("section", bits, order)),
         segments=np.empty(0, _layout("segment", bits, order)),
+        names=int(found["shstrndx"]),
         size=source.size,
     )
     return replace(

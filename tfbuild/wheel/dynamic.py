@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
+from tfbuild.code import headers
+from tfbuild.code.headers import Headers
 
 _MAX_TAGS = 4096
 _MAX_VERSIONS = 10_000
@@ -19,6 +19,7 @@ _MAX_SYMBOLS = 4_000_000
 _SHOWN = 8
 """Symbols kept of each version."""
 _WEAK_VERSION = 0x2
+_PT_LOAD, _PT_DYNAMIC = 1, 2
 _STB_WEAK = 2
 _TAGS = {
     1: "needed", 4: "hash", 5: "strings", 6: "symbols", 10: "strings_size", 14: "soname",
@@ -60,17 +61,17 @@ class Dynamic:
     """Names of symbols that must come from elsewhere, those of C++ left out."""
 
 
-def read(elf: ELFFile, file: BinaryIO, size: int) -> Dynamic:
-    """Read a library's dynamic segment; what `file` holds must be `size` bytes.
+def read(head: Headers, file: BinaryIO) -> Dynamic:
+    """Read a library's dynamic segment; `head` are the headers of `file`.
 
     Raises:
-        ELFError: a table leads out of the file or is longer than any real one.
+        WheelError: a table leads out of the file or is longer than any real one.
         struct.error: a table is cut off.
     """
-    tags = _tags(elf, size)
+    tags = _tags(head, file)
     if not tags:
         return Dynamic()
-    table = _Tables(elf, file, size, tags)
+    table = _Tables(head, file, tags)
     runpath = table.texts("runpath", ":")
     versions = dict(table.verneed())
     users, imports = table.users()
@@ -93,15 +94,15 @@ def read(elf: ELFFile, file: BinaryIO, size: int) -> Dynamic:
     )
 
 
-def _tags(elf: ELFFile, size: int) -> dict[str, list[int]]:
+def _tags(head: Headers, file: BinaryIO) -> dict[str, list[int]]:
     found: dict[str, list[int]] = defaultdict(list)
-    segment = next((s for s in elf.iter_segments() if s["p_type"] == "PT_DYNAMIC"), None)
+    segment = next(iter(head.segments[head.segments["type"] == _PT_DYNAMIC]), None)
     if segment is None:
         return found
-    layout = _order(elf) + ("QQ" if elf.elfclass == 64 else "II")  # noqa: PLR2004
-    room = min(segment["p_filesz"], size, _MAX_TAGS * struct.calcsize(layout))
-    elf.stream.seek(segment["p_offset"])
-    data = elf.stream.read(room - room % struct.calcsize(layout))
+    layout = head.order + ("QQ" if head.bits == 64 else "II")  # noqa: PLR2004
+    room = min(int(segment["filesz"]), head.size, _MAX_TAGS * struct.calcsize(layout))
+    file.seek(min(int(segment["offset"]), head.size))
+    data = file.read(room - room % struct.calcsize(layout))
     for tag, value in struct.iter_unpack(layout, data):
         if tag == 0:
             break
@@ -110,26 +111,21 @@ def _tags(elf: ELFFile, size: int) -> dict[str, list[int]]:
     return found
 
 
-def _order(elf: ELFFile) -> str:
-    return "<" if elf.little_endian else ">"
-
-
 class _Tables:
     """The tables that the dynamic segment points at."""
 
-    def __init__(self, elf: Any, file: BinaryIO, size: int, tags: dict[str, list[int]]) -> None:  # noqa: ANN401 - pyelftools is untyped
+    def __init__(self, head: Headers, file: BinaryIO, tags: dict[str, list[int]]) -> None:
+        self._head = head
         self._file = file
-        self._size = size
+        self._size = head.size
         self._tags = tags
-        self._order = _order(elf)
-        self._wide = elf.elfclass == 64  # noqa: PLR2004
-        self._loads = [
-            (int(s["p_vaddr"]), int(s["p_offset"]), int(s["p_filesz"]))
-            for s in elf.iter_segments()
-            if s["p_type"] == "PT_LOAD"
-        ]
-        section = elf.get_section_by_name(".dynsym")
-        self._listed = section.num_symbols() if hasattr(section, "num_symbols") else 0
+        self._order = head.order
+        self._wide = head.bits == 64  # noqa: PLR2004
+        loads = head.segments[head.segments["type"] == _PT_LOAD]
+        self._loads = [(int(row["vaddr"]), int(row["offset"]), int(row["filesz"])) for row in loads]
+        listed = head.sections[head.sections["type"] == headers.DYNSYM]
+        step = head.layout("symbol").itemsize
+        self._listed = int(listed[0]["size"]) // step if len(listed) else 0
 
     def texts(self, tag: str, separator: str = "") -> tuple[str, ...]:
         """Return the strings that a tag points at, cut at a separator."""
@@ -203,7 +199,7 @@ class _Tables:
         elif "hash" in self._tags:
             _, count = self._unpack("II", self._offset("hash"))
         if count > _MAX_SYMBOLS:
-            raise ELFError(f"{count} symbols")
+            raise self._head.damaged(f"It claims {count} symbols.")
         return int(count)
 
     def _indices(self, count: int) -> tuple[int, ...]:
@@ -214,7 +210,7 @@ class _Tables:
     def _text(self, offset: int) -> str:
         start = self._offset("strings") + offset
         if offset > self._tags.get("strings_size", [self._size])[0] or start >= self._size:
-            raise ELFError("a name outside the table of names")
+            raise self._head.damaged("A name lies outside the table of names.")
         self._file.seek(start)
         return self._file.read(_MAX_TEXT).split(b"\0", 1)[0].decode("utf-8", "replace")
 
@@ -223,7 +219,7 @@ class _Tables:
         for start, offset, length in self._loads:
             if start <= address < start + length:
                 return offset + address - start
-        raise ELFError(f"{tag} outside the file")
+        raise self._head.damaged(f"Its table of {tag} lies outside the file.")
 
     def _unpack(self, layout: str, place: int) -> tuple[Any, ...]:
         layout = self._order + layout
@@ -231,6 +227,6 @@ class _Tables:
 
     def _bytes(self, place: int, count: int) -> bytes:
         if place + count > self._size:
-            raise ELFError("a table outside the file")
+            raise self._head.damaged("A table lies outside the file.")
         self._file.seek(place)
         return self._file.read(count)

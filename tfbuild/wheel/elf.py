@@ -4,18 +4,15 @@ Everything here is read from the file's own tables; nothing is loaded or run. Fi
 wheels that nobody has vouched for, so each table must lie inside the file.
 """
 
-import os
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from elftools.common.exceptions import ELFError
-from elftools.construct.core import ConstructError
-from elftools.elf.elffile import ELFFile
+from elftools.elf.enums import ENUM_E_MACHINE
 
-from tfbuild.errors import WheelError
+from tfbuild.code import headers
+from tfbuild.code.headers import Headers
+from tfbuild.code.source import FileSource, Source
 from tfbuild.wheel import dynamic
 from tfbuild.wheel.dynamic import Dynamic
 
@@ -30,6 +27,7 @@ _MACHINES = {
     "EM_RISCV": "riscv64",
     "EM_S390": "s390x",
 }
+_NAMES = {number: name for name, number in ENUM_E_MACHINE.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,54 +46,38 @@ class Facts:
     """What it asks of the loader."""
 
 
-@contextmanager
-def _checked(name: str) -> Iterator[None]:
-    # pyelftools answers broken tables with whatever its parsing stumbles over.
-    try:
-        yield
-    except (
-        ELFError, ConstructError, struct.error,
-        ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
-    ) as error:  # fmt: skip
-        raise WheelError(
-            f"{name} is not a usable shared library.",
-            why=f"Its ELF tables are damaged ({type(error).__name__}: {error}).",
-        ) from error
-
-
 def facts(file: BinaryIO, name: str) -> Facts:
-    """Read a library's facts from a seekable file; `name` is for messages.
+    """Read a library's facts from an open file; `name` is for messages.
 
     Raises:
         WheelError: the file is not ELF, or its tables are damaged.
     """
-    with _checked(name):
-        elf = ELFFile(file)
-        size = _size(file)
-        asked = dynamic.read(elf, file, size)
-        return Facts(
-            machine=_machine(elf),
-            stripped=elf.get_section_by_name(".symtab") is None,
-            comments=_comments(elf, size),
-            versions=frozenset(each.name for each in asked.versions if not each.weak),
-            dynamic=asked,
-        )
+    source = FileSource(file.fileno())
+    head = headers.read(source, name)
+    try:
+        asked = dynamic.read(head, file)
+    except (struct.error, LookupError, OverflowError, ValueError) as error:
+        raise head.damaged(f"{type(error).__name__}: {error}") from error
+    return Facts(
+        machine=_machine(head),
+        stripped=not (head.sections["type"] == headers.SYMTAB).any(),
+        comments=_comments(source, head),
+        versions=frozenset(each.name for each in asked.versions if not each.weak),
+        dynamic=asked,
+    )
 
 
-def _machine(elf: Any) -> str:  # noqa: ANN401 - pyelftools 0.31 is untyped
-    name = str(elf["e_machine"])
-    if name == "EM_PPC64" and not elf.little_endian:
+def _machine(head: Headers) -> str:
+    name = _NAMES.get(head.machine, f"EM_{head.machine}")
+    if name == "EM_PPC64" and head.order == ">":
         return "ppc64"
     return _MACHINES.get(name, name)
 
 
-def _size(file: BinaryIO) -> int:
-    return file.seek(0, os.SEEK_END)
-
-
-def _comments(elf: Any, size: int) -> tuple[str, ...]:  # noqa: ANN401
-    section = elf.get_section_by_name(".comment")
-    if section is None or section["sh_size"] > min(size, _MAX_COMMENT):
+def _comments(source: Source, head: Headers) -> tuple[str, ...]:
+    section = head.section(source, ".comment")
+    if section is None or section["size"] > min(head.size, _MAX_COMMENT):
         return ()
-    texts = (part.decode("utf-8", "replace").strip() for part in section.data().split(b"\0"))
+    data = source.read(int(section["offset"]), int(section["size"]))
+    texts = (part.decode("utf-8", "replace").strip() for part in data.split(b"\0"))
     return tuple(sorted({text for text in texts if text.isprintable() and text}))
