@@ -41,8 +41,7 @@ class Machine:
     @property
     def threads(self) -> int:
         """How many threads make sense: allowed CPUs, or the quota where that is smaller."""
-        limit = self.cpus_allowed if self.cpu_quota is None else int(self.cpu_quota)
-        return max(1, min(self.cpus_allowed, limit))
+        return _threads(self.cpus_allowed, self.cpu_quota)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +78,11 @@ def read(host: Host, root: Path = Path("/")) -> Machine:
     )
 
 
+def threads(root: Path = Path("/")) -> int:
+    """Return how many threads make sense here: allowed CPUs, or a smaller quota."""
+    return _threads(_cpus_allowed(), _quota(root))
+
+
 def load(root: Path = Path("/")) -> Load:
     """Return how busy the machine is now."""
     busy, steal = _cpu_seconds(root)
@@ -88,6 +92,10 @@ def load(root: Path = Path("/")) -> Load:
         busy_seconds=busy,
         steal_seconds=steal,
     )
+
+
+def _threads(allowed: int, quota: float | None) -> int:
+    return max(1, min(allowed, allowed if quota is None else int(quota)))
 
 
 def _text(path: Path) -> str | None:

@@ -21,7 +21,6 @@ from tfbuild import artifact
 from tfbuild.code import library as code
 from tfbuild.code.evidence import Count, Evidence, Tally
 from tfbuild.errors import NothingToDoError, SaveError, WheelError
-from tfbuild.wheel import contents
 from tfbuild.wheel.inspect import inspect, installed
 from tfbuild.wheel.inspection import Inspection
 from tfbuild.wheel.label import relabel
@@ -223,8 +222,6 @@ def test_a_size_that_lies_unpacks_no_further(tmp_path: Path) -> None:
 
 
 def test_no_room_for_the_largest_library(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "_IN_MEMORY", 1000)
-
     def full(*_: object, **__: object) -> int:
         raise OSError(28, "No space left on device")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,21 @@ class Group:
         self.bytes += other.bytes
         self.decoded += other.decoded
         self.counts = self.counts + other.counts
+
+    def to_builtins(self) -> list[Any]:
+        """Return it as plain JSON types."""
+        used = np.flatnonzero(self.counts)
+        pairs = np.stack([used, self.counts[used]], axis=1).tolist()
+        return [self.functions, self.bytes, self.decoded, pairs]
+
+    @classmethod
+    def from_builtins(cls, said: Sequence[Any]) -> "Group":
+        """Read it back."""
+        functions_, size, decoded, pairs = said
+        group = cls(functions_, size, decoded)
+        for code, number in pairs:
+            group.counts[code] = number
+        return group
 
 
 @dataclass

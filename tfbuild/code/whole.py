@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from tfbuild.code import decode, forms
@@ -26,6 +28,27 @@ class Partial:
     generators: tuple[Generator, ...] = ()
     undecodable: int = 0
     data: int = 0
+
+    def to_builtins(self) -> dict[str, Any]:
+        """Return it as plain JSON types."""
+        return {
+            "groups": [[*place, group.to_builtins()] for place, group in self.groups.items()],
+            "needs": msgspec.to_builtins(self.needs),
+            "generators": msgspec.to_builtins(self.generators),
+            "undecodable": self.undecodable,
+            "data": self.data,
+        }
+
+    @classmethod
+    def from_builtins(cls, said: dict[str, Any]) -> "Partial":
+        """Read it back."""
+        return cls(
+            groups={Place(*place): Group.from_builtins(group) for *place, group in said["groups"]},
+            needs=msgspec.convert(said["needs"], tuple[Need, ...]),
+            generators=msgspec.convert(said["generators"], tuple[Generator, ...]),
+            undecodable=said["undecodable"],
+            data=said["data"],
+        )
 
 
 def chunks(library: Library) -> list[tuple[int, int]]:

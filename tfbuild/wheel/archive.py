@@ -26,7 +26,7 @@ from packaging.utils import (
 from packaging.version import InvalidVersion, Version
 
 from tfbuild.errors import WheelError
-from tfbuild.wheel import layout
+from tfbuild.wheel import inflate, layout
 from tfbuild.wheel.members import checked_members, damaged
 
 CHUNK = 1 << 20
@@ -80,9 +80,7 @@ class Archive:
             WheelError: the member is damaged.
         """
         try:
-            with self.zip.open(self.members[name]) as file:
-                while chunk := file.read(CHUNK):
-                    yield chunk
+            yield from inflate.chunks(self.zip, self.members[name])
         except DAMAGE as error:
             raise damaged(self.path, f"{name}: {error}") from error
 

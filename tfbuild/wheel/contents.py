@@ -4,15 +4,13 @@ import csv
 import io
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from io import RawIOBase
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from tfbuild.errors import SaveError, WheelError
 from tfbuild.wheel.archive import CHUNK, MAX_TEXT, Archive
-
-# Smaller libraries are unpacked into memory, larger ones into a temporary file.
-_IN_MEMORY = 64 << 20
 
 
 class Contents(Protocol):
@@ -21,6 +19,10 @@ class Contents(Protocol):
     @property
     def sizes(self) -> Mapping[str, int]:
         """Bytes of each file; names as in RECORD."""
+
+    @property
+    def place(self) -> Mapping[str, str]:
+        """Where another process finds them: {"wheel": path} or {"installed": .dist-info folder}."""
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
         """Open a file for reading and seeking. Raises WheelError, SaveError."""
@@ -38,14 +40,17 @@ class WheelContents:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self.sizes = {name: info.file_size for name, info in archive.members.items()}
+        self.place = {"wheel": str(archive.path)}
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
         """Unpack one file, for as long as it is needed."""
-        with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
+        with ExitStack() as stack:
             try:
+                # Without a buffer: other processes read it by its number.
+                file = stack.enter_context(tempfile.TemporaryFile(buffering=0))
                 for chunk in self._archive.chunks(name):
-                    file.write(chunk)
+                    _write(file, chunk)
                 file.seek(0)
             except OSError as error:
                 raise SaveError(
@@ -74,6 +79,7 @@ class InstalledContents:
         self._dist_info = dist_info
         self._site = dist_info.parent
         self.sizes = dict(self._listed())
+        self.place = {"installed": str(dist_info)}
 
     def _listed(self) -> Iterator[tuple[str, int]]:
         record = self.text("RECORD")
@@ -115,3 +121,9 @@ class InstalledContents:
             return path.read_bytes() if path.stat().st_size < MAX_TEXT else None
         except OSError:
             return None
+
+
+def _write(file: RawIOBase, chunk: bytes) -> None:
+    left = memoryview(chunk)
+    while left:
+        left = left[file.write(left) or 0 :]

@@ -22,8 +22,8 @@ from tfbuild.code import minimum
 from tfbuild.errors import NothingToDoError, SaveError, UsageError
 from tfbuild.progress import Progress, Silent
 from tfbuild.wheel import archive as archives
-from tfbuild.wheel import libraries
 from tfbuild.wheel.contents import Contents, InstalledContents, WheelContents
+from tfbuild.wheel.examine import examine
 from tfbuild.wheel.inspection import Inspection, Library
 from tfbuild.wheel.release import tensorflow_release
 
@@ -171,7 +171,7 @@ def _remembered(cache: Path | None, key: str, make: Callable[[], Inspection]) ->
 def _inspection(
     contents: Contents, identity: _Identity, progress: Progress, *, full: bool
 ) -> Inspection:
-    found = libraries.examine(contents, progress, full=full)
+    found = examine(contents, progress, full=full)
     unpacked = sum(contents.sizes.values())
     record, notes = _own_record(contents)
     return Inspection(
@@ -188,8 +188,8 @@ def _inspection(
         unpacked_size=unpacked,
         files=len(contents.sizes),
         sha256=identity.sha256,
-        libraries=tuple(found.libraries),
-        compilers=tuple(name for name, _ in found.compilers.most_common()),
+        libraries=found.libraries,
+        compilers=found.compilers,
         glibc=found.newest("GLIBC"),
         glibcxx=found.newest("GLIBCXX"),
         code=found.code,
@@ -238,7 +238,7 @@ def _own_record(contents: Contents) -> tuple[dict[str, Any] | None, list[str]]:
         return None, [f"Its {_RECORD} is not a JSON object."]
 
 
-def _mismatch(tags: tuple[Tag, ...], found: list[Library]) -> Iterator[str]:
+def _mismatch(tags: tuple[Tag, ...], found: tuple[Library, ...]) -> Iterator[str]:
     machine = found[0].machine if found else None
     if machine is None or not tags:
         return

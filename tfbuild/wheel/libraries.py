@@ -2,16 +2,17 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO
 
 from packaging.version import InvalidVersion, Version
 
 from tfbuild.code import library
 from tfbuild.code.evidence import Evidence
+from tfbuild.code.ledger import Library as Opened
 from tfbuild.code.source import FileSource
 from tfbuild.errors import WheelError
-from tfbuild.progress import Progress
 from tfbuild.wheel import elf
 from tfbuild.wheel.contents import Contents
 from tfbuild.wheel.inspection import Library
@@ -27,18 +28,32 @@ _OTHER_FORMATS = {
 }
 
 
-@dataclass
-class Findings:
-    """What accumulates while the libraries are read."""
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """What one library shows."""
 
-    libraries: list[Library] = field(default_factory=list)
+    library: Library
+    comments: tuple[str, ...] = ()
+    """The compilers' own marks."""
+    versions: frozenset[str] = frozenset()
+    """Symbol versions that it needs."""
+    damage: tuple[str, str] | None = None
+    """What is wrong with it, and why; None for nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What all libraries show."""
+
+    libraries: tuple[Library, ...]
     """Largest first."""
-    compilers: Counter[str] = field(default_factory=Counter)
-    versions: set[str] = field(default_factory=set)
+    compilers: tuple[str, ...]
+    """The commonest first."""
+    versions: frozenset[str]
     """Symbol versions that some library needs."""
-    notes: list[str] = field(default_factory=list)
-    code: Evidence | None = None
-    reading: tuple[str, ...] = ()
+    notes: tuple[str, ...]
+    code: Evidence | None
+    reading: tuple[str, ...]
 
     def newest(self, family: str) -> str | None:
         """Return the newest needed version of a family: "GLIBC" gives "2.17"."""
@@ -53,78 +68,83 @@ class Findings:
         return str(newest) if newest > Version("0") else None
 
 
-def examine(contents: Contents, progress: Progress, *, full: bool) -> Findings:
-    """Read every shared library.
+def names_in(contents: Contents) -> list[str]:
+    """Return the shared libraries of a distribution, largest first."""
+    names = [name for name in contents.sizes if _LIBRARY.search(name)]
+    return sorted(names, key=lambda name: (-contents.sizes[name], name))
+
+
+def examined(contents: Contents, name: str, *, full: bool) -> Examined:
+    """Examine one library.
 
     Args:
-        contents: where they are.
-        progress: told the libraries done.
-        full: decode all code; else a sample of each larger library.
+        contents: where it is.
+        name: which.
+        full: decode all code; else a sample, if it is large.
 
     Raises:
-        WheelError: the largest is damaged. Damage to another is only noted.
-        SaveError: no room to unpack one.
+        SaveError: no room to unpack it.
     """
-    findings = Findings()
-    names = [name for name in contents.sizes if _LIBRARY.search(name)]
-    names.sort(key=lambda name: (-contents.sizes[name], name))
-    progress.phase("Reading shared libraries", len(names))
-    for done, name in enumerate(names, 1):
-        try:
-            findings.libraries.append(_library(contents, name, findings, full=full))
-        except WheelError as error:
-            if done == 1:
-                raise
-            findings.notes.append(str(error).replace("\n", " "))
-            findings.libraries.append(Library(name=name, size=contents.sizes[name], machine=None))
-        progress.step(done, len(names))
-    _conclude(findings)
-    return findings
+    try:
+        with contents.open(name) as file:
+            return with_code(contents, name, file, lambda one: library.evidence(one, full=full))
+    except WheelError as error:
+        nothing = Library(name=name, size=contents.sizes[name], machine=None)
+        return Examined(library=nothing, damage=(error.what, error.why))
 
 
-def _library(contents: Contents, name: str, findings: Findings, *, full: bool) -> Library:
-    with contents.open(name) as file:
-        facts = _facts(file, name, findings)
-        code, unknown = None, ""
-        if facts is None:
-            unknown = f"{_format(file)} is not read, only ELF is."
-        elif not library.is_known(facts.machine):
-            unknown = f"Code for {facts.machine} is not decoded, only x86 is."
-        else:
-            opened = library.opened(FileSource(file.fileno()), name)
-            code = library.evidence(opened, full=full)
-    return Library(
-        name=name,
-        size=contents.sizes[name],
-        machine=facts.machine if facts else None,
-        stripped=facts.stripped if facts else None,
-        code=code,
-        unknown=unknown,
+def with_code(
+    contents: Contents, name: str, file: BinaryIO, decode: Callable[[Opened], Evidence]
+) -> Examined:
+    """Examine a library that is open as a file; `decode` returns what its code shows.
+
+    Raises:
+        WheelError: it is damaged.
+    """
+    size = contents.sizes[name]
+    start = FileSource(file.fileno()).read(0, len(elf.MAGIC))
+    if start != elf.MAGIC:
+        unknown = f"{_format(start)} is not read, only ELF is."
+        return Examined(library=Library(name=name, size=size, machine=None, unknown=unknown))
+    facts = elf.facts(file, name)
+    known = library.is_known(facts.machine)
+    return Examined(
+        library=Library(
+            name=name,
+            size=size,
+            machine=facts.machine,
+            stripped=facts.stripped,
+            code=decode(library.opened(FileSource(file.fileno()), name)) if known else None,
+            unknown="" if known else f"Code for {facts.machine} is not decoded, only x86 is.",
+        ),
+        comments=facts.comments,
+        versions=facts.versions,
     )
 
 
-def _conclude(findings: Findings) -> None:
-    found = findings.libraries
-    findings.code = library.combined([each.code for each in found if each.code])
-    if findings.code:
-        findings.reading = read(findings.code)
-    elif found:
-        findings.reading = (f"Unknown: {found[0].unknown}",)
+def concluded(found: Sequence[Examined]) -> Findings:
+    """Return what all libraries show together, the largest first.
+
+    Raises:
+        WheelError: the largest is damaged. Damage to another is only noted.
+    """
+    if found and found[0].damage:
+        what, why = found[0].damage
+        raise WheelError(what, why=why)
+    each = [one.library for one in found]
+    code = library.combined([one.code for one in each if one.code])
+    reading = read(code) if code else tuple(f"Unknown: {one.unknown}" for one in each[:1])
+    marks = Counter(mark for one in found for mark in one.comments)
+    return Findings(
+        libraries=tuple(each),
+        compilers=tuple(mark for mark, _ in marks.most_common()),
+        versions=frozenset(name for one in found for name in one.versions),
+        notes=tuple(" ".join(one.damage) for one in found if one.damage),
+        code=code,
+        reading=reading,
+    )
 
 
-def _facts(file: BinaryIO, name: str, findings: Findings) -> elf.Facts | None:
-    start = file.read(len(elf.MAGIC))
-    file.seek(0)
-    if start != elf.MAGIC:
-        return None
-    facts = elf.facts(file, name)
-    findings.compilers.update(facts.comments)
-    findings.versions |= facts.versions
-    return facts
-
-
-def _format(file: BinaryIO) -> str:
-    file.seek(0)
-    start = file.read(4)
+def _format(start: bytes) -> str:
     names = [name for magic, name in _OTHER_FORMATS.items() if start.startswith(magic)]
     return names[0] if names else "a file that is no library"
