@@ -22,6 +22,8 @@ FAMILIES = {
     "AMX": ("amx_tile", "amx_int8", "amx_bf16", "amx_fp16", "amx_complex"),
 }
 """Columns of the table of components, older before newer."""
+BEST = ("AMX", "AVX-512", "VNNI", "AVX2", "FMA", "AVX")
+"""Those columns, what a kernel gains most by first."""
 NARROW = ("AVX", "FMA", "AVX2", "AVX-512")
 """Those that fit a terminal of 80 columns."""
 _MB = 1_000_000
@@ -109,19 +111,24 @@ def chosen(dispatched: "Tally") -> list[str]:
 def families(extensions: Iterable[str]) -> list[str]:
     """Return the families that these extensions belong to: ["AVX", "FMA"]."""
     given = set(extensions)
-    is_avx512 = any(name.startswith("avx512") for name in given)
-    found = [name for name, members in FAMILIES.items() if given & set(members)]
-    return [*found, *(["AVX-512"] if is_avx512 and "AVX-512" not in found else [])]
+    if any(name.startswith("avx512") for name in given):
+        given.add("avx512f")
+    return [name for name, members in FAMILIES.items() if given & set(members)]
+
+
+def widest(dispatched: "Tally", always: Iterable[str]) -> str:
+    """Return the family that a choice at run time gains most by, "" if none is beyond `always`."""
+    found = {name for name in FAMILIES if _of(dispatched, name)} - {*always}
+    return next((name for name in BEST if name in found), "")
 
 
 def _generated(code: "Evidence") -> Iterator[str]:
     from tfbuild.code import components
 
     for one in code.generators:
-        yield (
-            f"{components.title(one.component)} also writes code at run time, for up to "
-            f"{', '.join(one.extensions)}; that is in no file."
-        )
+        kinds = families(one.extensions)
+        what = f"has generators for {', '.join(kinds)}" if kinds else "for the CPU that it finds"
+        yield f"{components.title(one.component)} writes code at run time too ({what})."
 
 
 def _show_needs(needs: Iterable["Need"], out: "Console") -> None:
@@ -146,7 +153,7 @@ def _show_counts(code: "Evidence", out: "Console") -> None:
 
     total = code.total
     instructions = total.instructions.value
-    extensions = {name: total.extensions[name] for name in ORDER if name in total.extensions}
+    extensions = {name: total.extensions[name] for name in ORDER if total.has(name)}
     encodings = {
         title: total.encodings[key] for key, title in _ENCODINGS.items() if key in total.encodings
     }
@@ -162,6 +169,8 @@ def _show_counts(code: "Evidence", out: "Console") -> None:
         f"{_about(total.instructions)} instructions in {size(total.bytes)} of code, "
         f"{_about(total.fused)} of them fused multiply-adds."
     )
+    if unseen := [count.high for count in total.extensions.values() if not count.value]:
+        out.print(f"Not seen in the sample, so fewer than {max(unseen):,} each: all others.")
 
 
 def _counts(title: str, rows: Mapping[str, "Count"], whole: int) -> Table:

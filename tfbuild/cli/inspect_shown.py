@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tfbuild.wheel.inspection import Inspection
     from tfbuild.wheel.match import HostMatch
 
+_FEW = 20
 _VERDICTS = {"yes": ("yes", "bold green"), "no": ("no", "bold red"), "unknown": ("?", "yellow")}
 
 
@@ -73,21 +74,31 @@ def _runs_on(found: "Inspection") -> str:
 def _always(code: "Evidence") -> str:
     uses = code_shown.families(code.required)
     lacks = [f"no {name}" for name in code_shown.NARROW if name not in uses]
-    return "; ".join(part for part in (", ".join(uses), ", ".join(lacks)) if part)
+    told = ", ".join(f"{name}{_where(name, code)}" for name in uses)
+    return "; ".join(part for part in (told, ", ".join(lacks)) if part)
+
+
+def _where(family: str, code: "Evidence") -> str:
+    """Return how few functions a family is in: that tells a stray one from a compiler's flag."""
+    mine = [need for need in code.needs if family in code_shown.families([need.extension])]
+    number = max(need.functions for need in mine)
+    if number > _FEW:
+        return ""
+    return f" (in {number} function{'s' if number > 1 else ''})"
 
 
 def _chosen(code: "Evidence") -> str:
     from tfbuild.code import components
 
-    told = [
-        f"{', '.join(families)} in {components.title(part.component)}"
-        for part in code.parts
-        if (families := code_shown.chosen(part.dispatched))
-    ]
-    told += (
-        f"{', '.join(one.extensions)} written by {components.title(one.component)}"
-        for one in code.generators
-    )
+    always = code_shown.families(code.required)
+    by_family: dict[str, list[str]] = {}
+    for part in code.parts:
+        if family := code_shown.widest(part.dispatched, always):
+            by_family.setdefault(family, []).append(components.title(part.component))
+    newest = sorted(by_family, key=code_shown.BEST.index)
+    told = [f"{family} in {', '.join(by_family[family])}" for family in newest]
+    if writers := [components.title(one.component) for one in code.generators]:
+        told.append(f"code that {' and '.join(writers)} generate")
     return "; ".join(told)
 
 
