@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tfbuild.verify.subject import Subject
-from tfbuild.wheel.elf import Facts
 
 _PREFIX = re.compile(r"^[^/]+\.data/(purelib|platlib)/")
 _LOADER = re.compile(r"^ld(-linux.*|64)\.so\.\d$")
 _FIRST = "tensorflow/python/_pywrap_tensorflow_internal.so"
 """What `import tensorflow` loads before any other large library, from 2.8 to 2.21."""
+
+_TENSORFLOW = re.compile(r"^libtensorflow_(framework|cc)\.so")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,11 @@ class Need:
     """"libfoo.so.1"."""
     elsewhere: str
     """Path of a library of that name in the wheel, where no search path leads to; else ""."""
+
+    @property
+    def is_tensorflow(self) -> bool:
+        """Whether `import tensorflow` loads it, so that extensions of TensorFlow find it."""
+        return bool(_TENSORFLOW.match(self.library))
 
 
 class Loading:
@@ -127,8 +133,3 @@ def _folders(name: str, paths: tuple[str, ...]) -> Iterator[str]:
         if expanded != path:
             # What leads out of site-packages or to other distributions finds nothing here.
             yield posixpath.normpath(expanded)
-
-
-def is_dynamic(facts: Facts) -> bool:
-    """Whether a file takes part in dynamic loading; object files do not."""
-    return bool(facts.dynamic.needed or facts.dynamic.versions or facts.dynamic.soname)

@@ -29,14 +29,16 @@ def check(subject: Subject) -> Check:
     allowed = {machine: _allowed(subject, machine) for machine in _machines(subject)}
     missing = [n for n in wanted if n.library not in allowed[subject.libraries[n.user].machine]]
     promised = any(policies.promise(same_platform(tag.platform)) for tag in subject.name.tags)
-    nowhere = list(_told([need for need in missing if not need.elsewhere]))
+    others = [need for need in missing if not need.elsewhere]
+    nowhere = list(_told([need for need in others if not need.is_tensorflow]))
+    theirs = list(_told([need for need in others if need.is_tensorflow], "import tensorflow first"))
     unled = list(_unled([need for need in missing if need.elsewhere]))
     broken = [f"{name} cannot be read: {why}" for name, why in subject.damaged.items()]
     return judged(
         NAME,
         good=_good(subject, loading, wanted),
         faults=[*broken, *(nowhere if promised else ())],
-        oddities=[*unled, *(() if promised else nowhere)],
+        oddities=[*unled, *theirs, *(() if promised else nowhere)],
         why="What is neither in the wheel nor part of every system for which its tag stands must "
         "already be installed where it is used, or the import fails.",
         do="Put the library into the wheel (auditwheel repair does that), or link it statically.",
@@ -69,13 +71,14 @@ def _allowed(subject: Subject, machine: str) -> frozenset[str]:
     return frozenset.union(*sets) if sets else frozenset()
 
 
-def _told(needs: list[Need]) -> Iterator[str]:
+def _told(needs: list[Need], advice: str = "") -> Iterator[str]:
     users: dict[str, list[str]] = defaultdict(list)
     for need in needs:
         users[need.library].append(need.user)
     for library, names in sorted(users.items()):
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        yield f"{library} is not in the wheel; {names[0]}{more} needs it."
+        tail = f" ({advice})" if advice else ""
+        yield f"{library} is not in the wheel; {names[0]}{more} needs it{tail}."
 
 
 def _unled(needs: list[Need]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tfbuild.verify import policies
 from tfbuild.verify.judge import judged, shown, skipped
-from tfbuild.verify.loading import Loading, is_dynamic
+from tfbuild.verify.loading import Loading
 from tfbuild.verify.model import Check
 from tfbuild.verify.policies import Policy, Promise
 from tfbuild.verify.structure import same_platform
@@ -21,7 +21,7 @@ _MUSL = ("libc.musl-", "ld-musl-")
 def check(subject: Subject) -> Check:
     """Compare the platform tags with the libraries' needs."""
     tags = sorted({same_platform(tag.platform) for tag in subject.name.tags})
-    linked = {name: facts for name, facts in subject.libraries.items() if is_dynamic(facts)}
+    linked = {name: facts for name, facts in subject.libraries.items() if facts.dynamic.is_there}
     if tags == ["any"]:
         return _anywhere(linked)
     if not linked:
@@ -150,7 +150,8 @@ def _excess(policy: Policy, libraries: dict[str, Facts], loading: Loading) -> It
             if used and library in facts.dynamic.needed:
                 yield f"{name} needs {', '.join(used)} of {library}, which not every system has."
     for need in loading.unresolved:
-        if need.user in libraries and need.library not in policy.libraries and not need.elsewhere:
+        is_asked = need.user in libraries and not need.elsewhere and not need.is_tensorflow
+        if is_asked and need.library not in policy.libraries:
             yield f"{need.user} needs {need.library}, which is not in the wheel."
 
 

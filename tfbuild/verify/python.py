@@ -7,7 +7,6 @@ from packaging.metadata import parse_email
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from tfbuild.verify.judge import judged, skipped
-from tfbuild.verify.loading import is_dynamic
 from tfbuild.verify.model import Check
 from tfbuild.verify.subject import Subject
 from tfbuild.wheel.elf import Facts
@@ -23,7 +22,7 @@ def check(subject: Subject) -> Check:
     extensions = {
         name: facts
         for name, facts in subject.libraries.items()
-        if is_dynamic(facts) and (_SUFFIX.search(name) or _uses_python(facts))
+        if facts.dynamic.is_there and (_SUFFIX.search(name) or _uses_python(facts))
     }
     if not extensions:
         return skipped(NAME, "It holds no extension module.")

@@ -48,6 +48,8 @@ class Version:
 class Dynamic:
     """What the dynamic segment says. All empty where there is none."""
 
+    is_there: bool = False
+    """Whether there is one: object files, and programs linked statically, have none."""
     needed: tuple[str, ...] = ()
     """Libraries that the loader loads with it: "libm.so.6"."""
     soname: str = ""
@@ -76,6 +78,7 @@ def read(head: Headers, file: BinaryIO) -> Dynamic:
     versions = dict(table.verneed())
     users, imports = table.users()
     return Dynamic(
+        is_there=True,
         needed=table.texts("needed"),
         soname=next(iter(table.texts("soname")), ""),
         rpath=() if runpath else table.texts("rpath", ":"),
