@@ -1,0 +1,107 @@
+"""How a process of ours speaks: JSON lines on standard output, and what it says of itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import tempfile
+from typing import Any, TextIO
+
+
+def own_stdout() -> TextIO:
+    """Keep the real standard output for our lines; whatever a library prints goes to stderr."""
+    ours = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(ours, "w", encoding="utf-8")
+
+
+def tell(out: TextIO, event: str, **fields: object) -> None:
+    """Write one event as a line of JSON."""
+    out.write(json.dumps({"event": event, **fields}) + "\n")
+    out.flush()
+
+
+def settings(threads: int | None) -> None:
+    """Set what TensorFlow reads before its import; what the caller has set stays."""
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0")
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    if threads is not None:
+        os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+
+
+def environment(threads: int | None) -> dict[str, object]:
+    """Import TensorFlow and return what the libraries say of themselves."""
+    import numpy as np
+    import tensorflow as tf
+
+    if threads is not None:
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        tf.config.threading.set_inter_op_parallelism_threads(threads)
+    said = _said_by(lambda: tf.constant(1.0) + 1.0)
+    return {
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "tensorflow": tf.__version__,
+        "keras": _keras_version(tf),
+        "numpy": np.__version__,
+        "onednn": _onednn(),
+        "intra_threads": tf.config.threading.get_intra_op_parallelism_threads(),
+        "inter_threads": tf.config.threading.get_inter_op_parallelism_threads(),
+        "cpu_features_built": _cpu_features(said),
+    }
+
+
+def _keras_version(tf: Any) -> str:
+    """Return the version of the Keras behind tf.keras, which 2.13 to 2.15 do not show there."""
+    version = getattr(tf.keras, "__version__", None)
+    if version is None:
+        import keras
+
+        version = keras.__version__
+    return str(version)
+
+
+def _onednn() -> bool:
+    """Return whether TensorFlow runs its kernels from oneDNN (built in, and not switched off)."""
+    try:
+        from tensorflow.python.util import _pywrap_util_port
+
+        return bool(_pywrap_util_port.IsMklEnabled())
+    except (ImportError, AttributeError):
+        return False
+
+
+def _said_by(action: Any) -> str:
+    """Return what `action` writes to file descriptor 2, which gets it afterwards."""
+    with tempfile.TemporaryFile() as kept:
+        sys.stderr.flush()
+        real = os.dup(2)
+        os.dup2(kept.fileno(), 2)
+        try:
+            action()
+        finally:
+            os.dup2(real, 2)
+            os.close(real)
+            kept.seek(0)
+            said = kept.read()
+            os.write(2, said)
+    return said.decode("utf-8", "replace")
+
+
+def _cpu_features(said: str) -> str | None:
+    """Return TensorFlow's own sentence about instructions that its build leaves unused, if any."""
+    lines = said.splitlines()
+    for place, line in enumerate(lines):
+        if "This TensorFlow binary is optimized" in line:
+            sentence = line.partition("] ")[2] or line
+            more = lines[place + 1 : place + 2] if "enable the following" not in line else []
+            return " ".join([sentence, *more]).strip()
+    return None
+
+
+def peak_rss() -> int:
+    """Return the most memory that this process had, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
