@@ -39,7 +39,7 @@ def main() -> int:
                 tell(out, "start", task=task, what=doing)
                 tell(out, "result", task=task, what=doing, **work())
     except Exception as error:  # noqa: BLE001 - the reader of our output must learn of any failure
-        message = "{}: {}".format(type(error).__name__, error)
+        message = f"{type(error).__name__}: {error}"
         tell(out, "error", what=doing, message=message[:2000])
         return 1
     tell(out, "done", peak_rss_bytes=peak_rss())
@@ -81,7 +81,7 @@ def _works(task: str, request: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
         def saved(name: str) -> dict[str, Any]:
             found = one_step(name, request["seed"])
-            np.savez("{}/{}.npz".format(request["folder"], name), **found)
+            np.savez(f"{request['folder']}/{name}.npz", **found)
             return {"loss": float(found["loss"])}
 
         for name in MODELS:

@@ -75,7 +75,8 @@ def install(
 ) -> Path:
     """Return the interpreter of the environment that `prepare` would return, importing nothing.
 
-    One in which a file has been changed, added or removed since it was made is made anew.
+    One in which a file has been changed, added or removed since it was made is made anew, and so is
+    one of which that is not known.
 
     Args:
         choice: what shall be in it; not an interpreter.
@@ -92,7 +93,6 @@ def install(
     place, base = _place(choice, digest, installer, progress, folder)
     with _locked(place):
         if _is_complete(place) and not _is_unchanged(place):
-            progress.note("The environment has been changed since it was made; it is made anew.")
             _discard(place)
         _complete(choice, base, place, installer=installer, progress=progress)
     return _python(place)

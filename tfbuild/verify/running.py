@@ -86,31 +86,48 @@ def place(wheel: Path, running: Running) -> Place:
         SaveError: the disk is full, or the cache cannot be written.
     """
     _look_for_tensorflow(wheel)
-    return install(str(wheel), running)
+    (chosen,) = _chosen((str(wheel),), running)
+    return _installed(chosen, running)
 
 
-def install(text: str, running: Running) -> Place:
-    """Return a fresh environment for a spec: a wheel, a requirement. Errors as `place`."""
+def pair(wheel: Path, reference: str, running: Running) -> tuple[Place, Place]:
+    """Return environments with the wheel and with what it is compared with. Errors as `place`.
+
+    Args:
+        wheel: the file.
+        reference: a spec; "pip" stands for the official wheel of the same version.
+        running: how wheels are run here.
+    """
+    _look_for_tensorflow(wheel)
+    chosen, other = _chosen((str(wheel), reference), running)
+    ours = _installed(chosen, running)
     try:
-        (chosen,) = choice.choose([spec.parse(text)], running.here).choices
+        return ours, _installed(other, running)
+    except CannotRunError as error:
+        # Whatever is wrong with the reference, the wheel did not do it.
+        raise CannotRunError("skipped", error.found, why=error.why) from error
+
+
+def _chosen(texts: Sequence[str], running: Running) -> tuple[Choice, ...]:
+    try:
+        return choice.choose([spec.parse(text) for text in texts], running.here).choices
     except (HostError, UsageError, BenchError, WheelError) as error:
         raise CannotRunError("skipped", error.what, why=error.why) from error
-    return installed(chosen, running)
 
 
-def installed(chosen: Choice, running: Running) -> Place:
-    """Return a fresh environment for what was chosen. Errors as `place`."""
-    if chosen.interpreter is None and running.installer.offline:
-        raise CannotRunError("skipped", f"No Python {chosen.python} is here.")
+def _installed(chosen: Choice, running: Running) -> Place:
+    if chosen.install is None:
+        if chosen.interpreter is None:
+            raise AssertionError
+        return Place(choice=chosen, python=chosen.interpreter)
     try:
         python = environment.install(chosen, running.installer, running.progress, running.folder)
-    except UnreachableError as error:
-        raise CannotRunError("skipped", error.what, why=error.why) from error
-    except BenchError as error:
-        if chosen.interpreter is None:
-            raise CannotRunError("skipped", error.what, why=error.why) from error
-        raise CannotRunError("failed", error.what, why=error.why, do=error.do) from error
     except WheelError as error:
+        raise CannotRunError("failed", error.what, why=error.why, do=error.do) from error
+    except BenchError as error:
+        # No answer from an index, or no such Python: that is not the wheel's fault.
+        if isinstance(error, UnreachableError) or chosen.interpreter is None:
+            raise CannotRunError("skipped", error.what, why=error.why) from error
         raise CannotRunError("failed", error.what, why=error.why, do=error.do) from error
     return Place(choice=chosen, python=python)
 
