@@ -136,3 +136,11 @@ def test_a_python_that_is_not_here_is_noted(
     assert "uv python install 3.10" in python_note(replace(plain, python="3.10"))
     assert python_note(replace(plain, python="3")) == ""
     assert python_note(replace(plain, python="3.99")) == ""
+
+
+def test_a_stripped_library_beside_others_leaves_doubts(plain: Inspection) -> None:
+    both = replace(AVX, unsure=(need("fma4", ""), need("sse3", "")))
+    found = match(of(plain, both), HASWELL, glibc="2.36")
+    assert found.verdict == "unknown"
+    assert "fma4" in found.doubts[0]
+    assert "sse3" not in found.doubts[0]

@@ -68,7 +68,9 @@ def _runs_on(found: "Inspection") -> str:
             f"{minimum.target} or newer{what}; perhaps older ones too, because without names code "
             "that is chosen at run time looks like any other"
         )
-    return f"{least}{minimum.target} or newer{what}"
+    unsure = ", ".join(need.extension for need in code.unsure)
+    doubt = f"; perhaps not all: code without names uses {unsure}" if unsure else ""
+    return f"{least}{minimum.target} or newer{what}{doubt}"
 
 
 def _always(code: "Evidence") -> str:

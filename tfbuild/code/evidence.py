@@ -133,6 +133,8 @@ class Evidence:
     """Bytes among the decoded that are no instruction: data among the code."""
     data: int
     """Bytes not decoded: what a symbol declares to be data, and padding."""
+    unsure: tuple[Need, ...] = ()
+    """What further libraries need in code without names, which may be chosen at run time."""
 
     @property
     def required(self) -> frozenset[str]:

@@ -117,17 +117,24 @@ def combined(evidences: Sequence[Evidence]) -> Evidence | None:
     named = {each.symbols: 0 for each in mine}
     for each in mine:
         named[each.symbols] += each.total.bytes
+    symbols = max(named, key=named.__getitem__)
+    # Without names a guard cannot be seen: a stripped library beside must not decide for all.
+    sure = [each for each in mine if symbols != "full" or each.symbols == "full"]
+    needs = needs_of([each.needs for each in sure])
+    known = {need.extension for need in needs}
+    others = needs_of([each.needs for each in mine if each not in sure])
     return Evidence(
         machine=machine,
         mode="sample" if sampled else "full",
         seed=sampled[0] if sampled else None,
-        symbols=max(named, key=named.__getitem__),
+        symbols=symbols,
         total=added([each.total for each in mine]),
         parts=_joined(part for each in mine for part in each.parts),
-        needs=needs_of([each.needs for each in mine]),
+        needs=needs,
         generators=generators_of([each.generators for each in mine]),
         undecodable=sum(each.undecodable for each in mine),
         data=sum(each.data for each in mine),
+        unsure=tuple(need for need in others if need.extension not in known),
     )
 
 

@@ -48,11 +48,13 @@ def match(found: "Inspection", host: Host, *, glibc: str | None) -> HostMatch:
     obstacles = [*_platform(found, host), *_architecture(found, host), *_glibc(found, glibc)]
     doubts = [*_undecoded(found), *_unknown_glibc(found, glibc)]
     missing = () if obstacles or not found.code else minimum.excess(found.code, host.features)
+    unnamed = [need.extension for need in found.code.unsure] if found.code else []
     sure = [need for need in missing if _is_sure(need, found)]
     if sure:
         lacking = ", ".join(need.extension for need in sure)
         obstacles.append(f"Its code needs {lacking}, which this CPU does not offer.")
-    if unsure := [need.extension for need in missing if need not in sure]:
+    unsure = [need.extension for need in missing if need not in sure]
+    if unsure := [*unsure, *(name for name in unnamed if name not in host.features)]:
         doubts.append(
             f"It holds {', '.join(unsure)}, which this CPU does not offer, in code without names: "
             "whether that is chosen at run time cannot be told."
