@@ -33,6 +33,7 @@ def check(subject: Subject) -> Check:
         good=f"{len(extensions)} libraries that use Python are for {', '.join(pythons)}.",
         faults=[
             *_unbound(extensions, abis),
+            *_contradicting(subject),
             *_suffixes(extensions, pythons, abis),
             *_linked(extensions, pythons),
             *_limited(extensions, abis),
@@ -55,6 +56,16 @@ def _unbound(extensions: dict[str, Facts], abis: list[str]) -> Iterator[str]:
         )
 
 
+def _contradicting(subject: Subject) -> Iterator[str]:
+    for interpreter, abi in sorted({(tag.interpreter, tag.abi) for tag in subject.name.tags}):
+        if (
+            interpreter.startswith("cp")
+            and abi.startswith("cp")
+            and not abi.startswith(interpreter)
+        ):
+            yield f"No Python is both {interpreter} and {abi}, as its tag says."
+
+
 def _suffixes(extensions: dict[str, Facts], pythons: list[str], abis: list[str]) -> Iterator[str]:
     for name in extensions:
         found = _SUFFIX.search(name)
@@ -65,8 +76,9 @@ def _suffixes(extensions: dict[str, Facts], pythons: list[str], abis: list[str])
         made = f"cp{found[2]}{found[3]}" if found[2] else f"pp{found[6]}{found[7]}"
         if made not in pythons or "abi3" in abis:
             yield f"{name} is for {made}; the tag says {', '.join(pythons)}-{', '.join(abis)}."
-        elif found[4] and not any(abi.endswith("t") for abi in abis):
-            yield f"{name} is for the free-threaded {made}; the tag says {', '.join(abis)}."
+        elif bool(found[4]) != any(abi.endswith("t") for abi in abis):
+            kind = "the free-threaded" if found[4] else "the usual"
+            yield f"{name} is for {kind} {made}; the tag says {', '.join(abis)}."
         elif found[5]:
             yield f"{name} is for a debug build of Python, which no tag names."
 
