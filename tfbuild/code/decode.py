@@ -1,11 +1,10 @@
 """Decodes machine code into instruction forms, as objdump does where bytes are none."""
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
-from iced_x86 import Decoder, Formatter, FormatterSyntax
+from iced_x86 import Decoder, DecoderError, Formatter, FormatterSyntax
 
 from tfbuild.code import extensions
 from tfbuild.code.extensions import INVALID
@@ -16,7 +15,6 @@ LONGEST = 15
 BLOCK = 1 << 20
 """Longer pieces are decoded in blocks of so many bytes."""
 _code = attrgetter("code")
-_place_and_code = attrgetter("ip", "code")
 
 
 class Swept(NamedTuple):
@@ -70,17 +68,28 @@ def sweep(bits: int, data: bytes, first: int, stop: int) -> Swept:
     return Swept(codes, bad, position)
 
 
-def stretch(bits: int, data: bytes, first: int, stop: int) -> Swept:
-    """Do what `sweep` does, faster where all bytes are instructions.
+def stretch(bits: int, data: bytes, first: int, *, is_end: bool) -> Swept:
+    """Decode the instructions that end after `first`, in bytes of which some before that are known.
 
-    Before `first` it may read on differently: that is only to fall into step.
+    Decoding falls into step with the instructions within a few of them. One that the data cut off
+    belongs to what follows, unless `is_end` says that nothing does.
     """
-    pairs = list(map(_place_and_code, Decoder(bits, data)))
-    start, end = bisect_left(pairs, (first,)), bisect_left(pairs, (stop,))
-    codes = [code for _, code in pairs[start:end]]
+    start = _in_step(bits, data, first) if first else 0
+    decoder = Decoder(bits, data[start:])
+    codes = list(map(_code, decoder))
+    if not is_end and decoder.last_error == DecoderError.NO_MORE_BYTES:
+        codes.pop()
     if INVALID in codes:
-        return sweep(bits, data, first, stop)
-    return Swept(codes, 0, pairs[end][0] if end < len(pairs) else len(data))
+        return sweep(bits, data, start, len(data))
+    return Swept(codes, 0, len(data))
+
+
+def _in_step(bits: int, data: bytes, first: int) -> int:
+    """Return where the first instruction begins that ends after `first`."""
+    for instruction in Decoder(bits, data[: first + LONGEST]):
+        if instruction.next_ip > first:
+            return int(instruction.ip)
+    return first
 
 
 def blocks(library: Source, bits: int, offset: int, size: int) -> Iterator[tuple[int, Swept]]:
@@ -96,7 +105,7 @@ def blocks(library: Source, bits: int, offset: int, size: int) -> Iterator[tuple
             yield length, Swept([], 0, length)
             position += length
             continue
-        found = stretch(bits, data, 0, length)
+        found = sweep(bits, data, 0, length)
         yield found.next, found
         position += max(found.next, 1)
 

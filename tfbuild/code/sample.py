@@ -26,7 +26,7 @@ from tfbuild.code.ledger import Batch, Library, Needs, Owners, generators, lacki
 
 UNIT = 1 << 10
 SEED = 1
-MOST, FEWEST, PER_UNIT = 8_000, 500, 1 << 12
+MOST, FEWEST, PER_UNIT = 6_000, 500, 1 << 13
 """Units: the most, the fewest, and for how many bytes of code one is taken."""
 # An instruction of an extension has at least four bytes: what a class that was never seen may have.
 _DENSEST = 1 / 4
@@ -147,10 +147,11 @@ def _decoded(library: Library, piece: int, first: int, stop: int) -> decode.Swep
     pieces = library.pieces
     offset, size, code = (int(of[piece]) for of in (pieces.offset, pieces.size, pieces.code))
     before = min(first, _RUN_UP)
-    end = min(size, stop + decode.LONGEST)
-    data = library.source.read(offset + first - before, end - first + before)
-    length = len(decode.unpadded(data, max(code - first + before, 0)))
-    return decode.stretch(library.bits, data[:length], before, min(before + stop - first, length))
+    start = first - before
+    data = library.source.read(offset + start, stop - start)
+    if code < stop:
+        data = decode.unpadded(data, max(code - start, 0))
+    return decode.stretch(library.bits, data, before, is_end=stop == size)
 
 
 def _by_unit(batch: Batch) -> Floats:
