@@ -3,29 +3,35 @@
 import csv
 import io
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from io import RawIOBase
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 from tfbuild.errors import SaveError, WheelError
-from tfbuild.wheel.archive import CHUNK, MAX_TEXT, Archive
+from tfbuild.wheel import inflate
+from tfbuild.wheel.archive import CHUNK, DAMAGE, MAX_TEXT, Archive
+from tfbuild.wheel.inflate import Packed
+from tfbuild.wheel.members import damaged
 
 
-class Contents(Protocol):
-    """A distribution's files."""
+class Files(Protocol):
+    """Files that can be opened."""
 
     @property
     def sizes(self) -> Mapping[str, int]:
         """Bytes of each file; names as in RECORD."""
 
-    @property
-    def place(self) -> Mapping[str, str]:
-        """Where another process finds them: {"wheel": path} or {"installed": .dist-info folder}."""
-
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
         """Open a file for reading and seeking. Raises WheelError, SaveError."""
+
+
+class Contents(Files, Protocol):
+    """A distribution's files."""
+
+    def job(self, names: Sequence[str]) -> dict[str, Any] | None:
+        """Tell another process where these files are, for `FilesAgain`; None if it cannot."""
 
     def text(self, name: str) -> bytes | None:
         """Return a small file of .dist-info ("WHEEL"), None if missing. Raises WheelError."""
@@ -40,26 +46,19 @@ class WheelContents:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self.sizes = {name: info.file_size for name, info in archive.members.items()}
-        self.place = {"wheel": str(archive.path)}
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
         """Unpack one file, for as long as it is needed."""
-        with ExitStack() as stack:
-            try:
-                # Without a buffer: other processes read it by its number.
-                file = stack.enter_context(tempfile.TemporaryFile(buffering=0))
-                for chunk in self._archive.chunks(name):
-                    _write(file, chunk)
-                file.seek(0)
-            except OSError as error:
-                raise SaveError(
-                    f"Cannot unpack {name} into a temporary file.",
-                    why=error.strerror or str(error),
-                    do=f"It needs {self.sizes[name] >> 20} MB below {tempfile.gettempdir()}; "
-                    "TMPDIR=FOLDER chooses another place.",
-                ) from error
-            yield cast("BinaryIO", file)
+        with _unpacked(name, self.sizes[name], self._archive.chunks(name)) as file:
+            yield file
+
+    def job(self, names: Sequence[str]) -> dict[str, Any] | None:
+        """Tell another process where the files are."""
+        members = [Packed.of(self._archive.members[name]) for name in names]
+        if not all(member.is_plain for member in members):
+            return None
+        return {"wheel": str(self._archive.path.absolute()), "members": members}
 
     def text(self, name: str) -> bytes | None:
         """Return a small file of .dist-info."""
@@ -79,7 +78,6 @@ class InstalledContents:
         self._dist_info = dist_info
         self._site = dist_info.parent
         self.sizes = dict(self._listed())
-        self.place = {"installed": str(dist_info)}
 
     def _listed(self) -> Iterator[tuple[str, int]]:
         record = self.text("RECORD")
@@ -101,12 +99,15 @@ class InstalledContents:
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
         """Open an installed file."""
-        try:
-            file = (self._site / name).open("rb", buffering=CHUNK)
-        except OSError as error:
-            raise WheelError(f"Cannot read {name}.", why=error.strerror or str(error)) from error
-        with file:
+        with _opened(self._site / name) as file:
             yield file
+
+    def job(self, names: Sequence[str]) -> dict[str, Any] | None:
+        """Tell another process where the files are."""
+        return {
+            "site": str(self._site.absolute()),
+            "sizes": {name: self.sizes[name] for name in names},
+        }
 
     def text(self, name: str) -> bytes | None:
         """Return a small file of .dist-info."""
@@ -121,6 +122,66 @@ class InstalledContents:
             return path.read_bytes() if path.stat().st_size < MAX_TEXT else None
         except OSError:
             return None
+
+
+class FilesAgain:
+    """Files of a distribution, in a process that was told where they are."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self._site = Path(job.get("site", "."))
+        self._wheel = Path(job.get("wheel", "."))
+        self._members = {row[0]: Packed(*row) for row in job.get("members", ())}
+        sizes = {name: member.size for name, member in self._members.items()}
+        self.sizes: Mapping[str, int] = sizes or job["sizes"]
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        """Open a file for reading and seeking. Raises WheelError, SaveError."""
+        if name not in self._members:
+            with _opened(self._site / name) as file:
+                yield file
+            return
+        with (
+            _opened(self._wheel) as wheel,
+            _unpacked(name, self.sizes[name], self._chunks(wheel.fileno(), name)) as file,
+        ):
+            yield file
+
+    def _chunks(self, descriptor: int, name: str) -> Iterator[bytes]:
+        try:
+            yield from inflate.chunks_at(descriptor, self._members[name])
+        except DAMAGE as error:
+            raise damaged(self._wheel, f"{name}: {error}") from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        file = path.open("rb", buffering=CHUNK)
+    except OSError as error:
+        raise WheelError(f"Cannot read {path}.", why=error.strerror or str(error)) from error
+    with file:
+        yield file
+
+
+@contextmanager
+def _unpacked(name: str, size: int, chunks: Iterator[bytes]) -> Iterator[BinaryIO]:
+    """Write a file's bytes into a temporary file, for as long as it is needed."""
+    with ExitStack() as stack:
+        try:
+            # Without a buffer: other processes read it by its number.
+            file = stack.enter_context(tempfile.TemporaryFile(buffering=0))
+            for chunk in chunks:
+                _write(file, chunk)
+            file.seek(0)
+        except OSError as error:
+            raise SaveError(
+                f"Cannot unpack {name} into a temporary file.",
+                why=error.strerror or str(error),
+                do=f"It needs {size >> 20} MB below {tempfile.gettempdir()}; "
+                "TMPDIR=FOLDER chooses another place.",
+            ) from error
+        yield cast("BinaryIO", file)
 
 
 def _write(file: RawIOBase, chunk: bytes) -> None:

@@ -41,7 +41,8 @@ def examine(contents: Contents, progress: Progress, *, full: bool) -> Findings:
     """
     names = libraries.names_in(contents)
     workers = min(machine.threads(), _MOST)
-    if workers == 1 or sum(contents.sizes[name] for name in names) < _FEW:
+    size = sum(contents.sizes[name] for name in names)
+    if workers == 1 or size < _FEW or contents.job(names) is None:
         return _alone(contents, names, progress, full=full)
     large = [name for name in names if full and contents.sizes[name] > _LARGE]
     found = {name: _shared(contents, name, progress, workers) for name in large}
@@ -74,7 +75,7 @@ def _divided(
     if not names:
         return found
     with crew.tickets() as tickets:
-        job = {**contents.place, "names": names, "full": full, "tickets": tickets}
+        job = {**(contents.job(names) or {}), "names": names, "full": full, "tickets": tickets}
         crew.run(_WORKER, job, hear, workers=min(workers, len(names)), files=[tickets])
     return found
 

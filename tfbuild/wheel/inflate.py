@@ -6,12 +6,16 @@ directory claims, and length and checksum must fit it.
 
 import copy
 import importlib
+import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 CHUNK = 1 << 20
+_HEADER = struct.Struct("<4s22xHH")
+_SIGNATURE = b"PK\x03\x04"
 _RAW = -15
 """Window bits of a stream without a header."""
 
@@ -43,6 +47,37 @@ def _library() -> _Library:
         return cast("_Library", zlib)
 
 
+class Packed(NamedTuple):
+    """A member, as the directory at the archive's end describes it."""
+
+    name: str
+    header: int
+    """Where in the file its own header begins."""
+    method: int
+    packed: int
+    """Bytes in the archive."""
+    size: int
+    """Bytes when it is unpacked."""
+    checksum: int
+
+    @classmethod
+    def of(cls, info: zipfile.ZipInfo) -> "Packed":
+        """Return it as `zipfile` read it."""
+        return cls(
+            info.filename,
+            info.header_offset,
+            info.compress_type,
+            info.compress_size,
+            info.file_size,
+            info.CRC,
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is stored or deflated, as nearly all members of wheels are."""
+        return self.method in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+
+
 def chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
     """Yield a member's bytes piece by piece.
 
@@ -50,38 +85,55 @@ def chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
         BadZipFile: it is damaged.
         Exception: others that `zipfile` raises for damage.
     """
-    if info.compress_type != zipfile.ZIP_DEFLATED:
-        with archive.open(info) as file:
-            while chunk := file.read(CHUNK):
-                yield chunk
-        return
+    member = Packed.of(info)
+    with archive.open(_as_stored(info) if member.is_plain else info) as file:
+        raw = iter(lambda: file.read(CHUNK), b"")
+        yield from _unpacked(raw, member) if member.is_plain else raw
+
+
+def chunks_at(descriptor: int, member: Packed) -> Iterator[bytes]:
+    """Yield a plain member's bytes from a file whose directory was checked before.
+
+    Raises:
+        BadZipFile: it is damaged, or the file has changed.
+    """
+    header = os.pread(descriptor, _HEADER.size, member.header)
+    if len(header) < _HEADER.size:
+        raise zipfile.BadZipFile(f"No header of {member.name!r}")
+    signature, name, extra = _HEADER.unpack(header)
+    if signature != _SIGNATURE:
+        raise zipfile.BadZipFile(f"Bad header of {member.name!r}")
+    start = member.header + _HEADER.size + name + extra
+    places = range(start, start + member.packed, CHUNK)
+    raw = (os.pread(descriptor, min(CHUNK, start + member.packed - at), at) for at in places)
+    yield from _unpacked(raw, member)
+
+
+def _unpacked(raw: Iterator[bytes], member: Packed) -> Iterator[bytes]:
     library = _library()
     size = checksum = 0
     try:
-        for chunk in _inflated(archive, info, library):
+        for chunk in _inflated(raw, library) if member.method == zipfile.ZIP_DEFLATED else raw:
             size += len(chunk)
-            if size > info.file_size:
+            if size > member.size:
                 break
             checksum = library.crc32(chunk, checksum)
             yield chunk
     except library.error as error:
         raise zipfile.BadZipFile(f"Bad compressed data ({error})") from error
-    if size != info.file_size or checksum != info.CRC:
-        raise zipfile.BadZipFile(f"Bad CRC-32 or size for file {info.filename!r}")
+    if size != member.size or checksum != member.checksum:
+        raise zipfile.BadZipFile(f"Bad CRC-32 or size for file {member.name!r}")
 
 
-def _inflated(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo, library: _Library
-) -> Iterator[bytes]:
+def _inflated(raw: Iterator[bytes], library: _Library) -> Iterator[bytes]:
     stream = library.decompressobj(_RAW)
-    with archive.open(_as_stored(info)) as file:
-        while not stream.eof:
-            packed = stream.unconsumed_tail or file.read(CHUNK)
-            chunk = stream.decompress(packed, CHUNK)
-            if chunk:
-                yield chunk
-            elif not packed:
-                raise EOFError("Compressed data ends too early")
+    while not stream.eof:
+        packed = stream.unconsumed_tail or next(raw, b"")
+        chunk = stream.decompress(packed, CHUNK)
+        if chunk:
+            yield chunk
+        elif not packed:
+            raise EOFError("Compressed data ends too early")
 
 
 def _as_stored(info: zipfile.ZipInfo) -> zipfile.ZipInfo:

@@ -14,7 +14,7 @@ from tfbuild.code.ledger import Library as Opened
 from tfbuild.code.source import FileSource
 from tfbuild.errors import WheelError
 from tfbuild.wheel import elf
-from tfbuild.wheel.contents import Contents
+from tfbuild.wheel.contents import Files
 from tfbuild.wheel.inspection import Library
 from tfbuild.wheel.reading import read
 
@@ -68,17 +68,17 @@ class Findings:
         return str(newest) if newest > Version("0") else None
 
 
-def names_in(contents: Contents) -> list[str]:
+def names_in(files: Files) -> list[str]:
     """Return the shared libraries of a distribution, largest first."""
-    names = [name for name in contents.sizes if _LIBRARY.search(name)]
-    return sorted(names, key=lambda name: (-contents.sizes[name], name))
+    names = [name for name in files.sizes if _LIBRARY.search(name)]
+    return sorted(names, key=lambda name: (-files.sizes[name], name))
 
 
-def examined(contents: Contents, name: str, *, full: bool) -> Examined:
+def examined(files: Files, name: str, *, full: bool) -> Examined:
     """Examine one library.
 
     Args:
-        contents: where it is.
+        files: where it is.
         name: which.
         full: decode all code; else a sample, if it is large.
 
@@ -86,22 +86,22 @@ def examined(contents: Contents, name: str, *, full: bool) -> Examined:
         SaveError: no room to unpack it.
     """
     try:
-        with contents.open(name) as file:
-            return with_code(contents, name, file, lambda one: library.evidence(one, full=full))
+        with files.open(name) as file:
+            return with_code(files, name, file, lambda one: library.evidence(one, full=full))
     except WheelError as error:
-        nothing = Library(name=name, size=contents.sizes[name], machine=None)
+        nothing = Library(name=name, size=files.sizes[name], machine=None)
         return Examined(library=nothing, damage=(error.what, error.why))
 
 
 def with_code(
-    contents: Contents, name: str, file: BinaryIO, decode: Callable[[Opened], Evidence]
+    files: Files, name: str, file: BinaryIO, decode: Callable[[Opened], Evidence]
 ) -> Examined:
     """Examine a library that is open as a file; `decode` returns what its code shows.
 
     Raises:
         WheelError: it is damaged.
     """
-    size = contents.sizes[name]
+    size = files.sizes[name]
     start = FileSource(file.fileno()).read(0, len(elf.MAGIC))
     if start != elf.MAGIC:
         unknown = f"{_format(start)} is not read, only ELF is."

@@ -1,16 +1,13 @@
 """What a worker process does: libraries of a distribution, or chunks of one large library."""
 
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tfbuild.code import crew, library, whole
 from tfbuild.code.source import FileSource
-from tfbuild.wheel import archive as archives
 from tfbuild.wheel import libraries
-from tfbuild.wheel.contents import Contents, InstalledContents, WheelContents
+from tfbuild.wheel.contents import FilesAgain
 
 
 def main() -> None:
@@ -36,16 +33,11 @@ def _chunks(job: dict[str, Any]) -> None:
 
 def _libraries(job: dict[str, Any]) -> None:
     """Examine libraries, each from its file to the end."""
-    with ExitStack() as stack:
-        contents: Contents
-        if "wheel" in job:
-            contents = WheelContents(stack.enter_context(archives.opened(Path(job["wheel"]))))
-        else:
-            contents = InstalledContents(Path(job["installed"]))
-        names: list[str] = job["names"]
-        for number in crew.Tickets(job["tickets"]).below(len(names)):
-            found = libraries.examined(contents, names[number], full=job["full"])
-            crew.answer({"number": number, "found": msgspec.to_builtins(found, str_keys=True)})
+    files = FilesAgain(job)
+    names: list[str] = job["names"]
+    for number in crew.Tickets(job["tickets"]).below(len(names)):
+        found = libraries.examined(files, names[number], full=job["full"])
+        crew.answer({"found": msgspec.to_builtins(found, str_keys=True)})
 
 
 if __name__ == "__main__":
