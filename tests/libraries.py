@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.conftest import need
+from tfbuild.code.evidence import Evidence
 
 KERNELS = """
 #include <stddef.h>
@@ -74,3 +75,73 @@ def objdump(library: Path) -> Counter[str]:
                 counts[encoding] += 1
                 break
     return counts
+
+
+# What awk counts among objdump's lines, by mnemonics and registers, and which of our counts say the
+# same: a register's name tells the width, a mnemonic the extension.
+_AWK = r"""
+/^ +[0-9a-f]+:\t/ {
+  s = $0; sub(/^[^\t]*\t/, "", s); sub(/[ \t]*[#<].*$/, "", s)
+  if (s ~ /\(bad\)/) { bad++; next }
+  n++
+  if (s ~ /%zmm/) z++; else if (s ~ /%ymm/) y++; else if (s ~ /%xmm/) x++
+  if (s !~ /^[{vabplcrstm]/) next
+  if (s ~ /^([{][a-z]+[}] +)?vfn?m(add|sub)/) fused++
+  if (s ~ /^([{][a-z]+[}] +)?vpdp(busd|wssd)/) vnni++
+  if (s ~ /^vcvtne.*bf16|^vdpbf16/) bf16++
+  if (s ~ /^(andn[^p]|bextr|bls)/) bmi1++
+  if (s ~ /^(bzhi|pdep|pext[^r]|sarx|shlx|shrx|mulx|rorx)/) bmi2++
+  if (s ~ /^popcnt/) popcnt++
+  if (s ~ /^lzcnt/) lzcnt++
+  if (s ~ /^vcvtp[hs]2p[hs]/) f16c++
+  if (s ~ /^crc32/) crc++
+  if (s ~ /^v?aes/) aes++
+  if (s ~ /tmm|^ldtilecfg|^tilerelease|^sttilecfg/) amx++
+}
+END {
+  print "instructions", n+0; print "512", z+0; print "256", y+0; print "128", x+0
+  print "fused", fused+0; print "vnni", vnni+0; print "bf16", bf16+0; print "bmi1", bmi1+0
+  print "bmi2", bmi2+0; print "popcnt", popcnt+0; print "lzcnt", lzcnt+0; print "f16c", f16c+0
+  print "crc32", crc+0; print "aes", aes+0; print "amx", amx+0; print "bad", bad+0
+}
+"""
+_WIDTHS = (128, 256, 512)
+_OURS = {
+    "vnni": ("avx512_vnni", "avx_vnni"),
+    "bf16": ("avx512_bf16",),
+    "bmi1": ("bmi1",),
+    "bmi2": ("bmi2",),
+    "popcnt": ("popcnt",),
+    "lzcnt": ("lzcnt",),
+    "aes": ("aes", "vaes"),
+    "amx": ("amx_tile", "amx_int8", "amx_bf16", "amx_fp16", "amx_complex"),
+}
+AWK_CLASSES = ("instructions", "512", "256", "128", "fused", *_OURS, "bad")
+
+
+def counted_by_awk(library: Path) -> dict[str, int]:
+    """Count classes in objdump's lines, as a shell's pipeline does."""
+    listing = subprocess.Popen(
+        ["objdump", "-d", "--no-show-raw-insn", library], stdout=subprocess.PIPE
+    )
+    done = subprocess.run(
+        ["awk", _AWK], stdin=listing.stdout, capture_output=True, text=True, check=True
+    )
+    assert listing.stdout is not None
+    listing.stdout.close()
+    assert listing.wait() == 0
+    return {name: int(number) for name, number in map(str.split, done.stdout.splitlines())}
+
+
+def classes_of(code: Evidence) -> dict[str, int]:
+    """Return our counts of the same classes."""
+    total = code.total
+    widths = {str(key): total.widths[key].value if key in total.widths else 0 for key in _WIDTHS}
+    by_extension = {name: sum(map(total.has, some)) for name, some in _OURS.items()}
+    return {
+        "instructions": total.instructions.value,
+        **widths,
+        "fused": total.fused.value,
+        **by_extension,
+        "bad": code.undecodable,
+    }

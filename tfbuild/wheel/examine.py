@@ -4,11 +4,7 @@ from typing import Any
 
 import msgspec
 
-from tfbuild import machine
-from tfbuild.code import crew, library, whole
-from tfbuild.code.evidence import Evidence
-from tfbuild.code.ledger import Library as Opened
-from tfbuild.code.whole import Partial
+from tfbuild.code import crew, parallel
 from tfbuild.errors import WheelError
 from tfbuild.progress import Progress
 from tfbuild.wheel import libraries
@@ -21,8 +17,7 @@ _WORKER = "tfbuild.wheel.worker"
 _FEW = 24 << 20
 # From here on a library is decoded by all processes together.
 _LARGE = 48 << 20
-# More would unpack more libraries at a time than disks and memory like.
-_MOST = 16
+# More would unpack more libraries at a time than disks like.
 _MOST_UNPACKING = 4
 
 
@@ -40,12 +35,12 @@ def examine(contents: Contents, progress: Progress, *, full: bool) -> Findings:
         TfbuildError: a process that decodes was killed.
     """
     names = libraries.names_in(contents)
-    workers = min(machine.threads(), _MOST)
+    workers = parallel.workers()
     size = sum(contents.sizes[name] for name in names)
     if workers == 1 or size < _FEW or contents.job(names) is None:
         return _alone(contents, names, progress, full=full)
     large = [name for name in names if full and contents.sizes[name] > _LARGE]
-    found = {name: _shared(contents, name, progress, workers) for name in large}
+    found = {name: _shared(contents, name, progress) for name in large}
     rest = [name for name in names if name not in found]
     found |= _divided(contents, rest, progress, workers=min(workers, _MOST_UNPACKING), full=full)
     return libraries.concluded([found[name] for name in names])
@@ -80,35 +75,14 @@ def _divided(
     return found
 
 
-def _shared(contents: Contents, name: str, progress: Progress, workers: int) -> Examined:
+def _shared(contents: Contents, name: str, progress: Progress) -> Examined:
     """Let all processes decode one library, each a chunk at a time."""
-    progress.phase("Unpacking the largest library")
+    progress.phase(f"Unpacking {name.rpartition('/')[2]}")
     try:
         with contents.open(name) as file:
-            number = file.fileno()
             return libraries.with_code(
-                contents, name, file, lambda one: _counted(one, number, progress, workers)
+                contents, name, file, lambda one: parallel.evidence(one, file, progress)
             )
     except WheelError as error:
         nothing = Library(name=name, size=contents.sizes[name], machine=None)
         return Examined(library=nothing, damage=(error.what, error.why))
-
-
-def _counted(opened: Opened, file: int, progress: Progress, workers: int) -> Evidence:
-    partials: list[Partial] = []
-    total = len(whole.chunks(opened))
-    done = 0
-
-    def hear(said: dict[str, Any]) -> None:
-        nonlocal done
-        if "partial" in said:
-            partials.append(Partial.from_builtins(said["partial"]))
-        else:
-            done += 1
-            progress.step(done, total)
-
-    progress.phase("Reading code (MB)", total)
-    with crew.tickets() as tickets:
-        job = {"chunks": file, "name": opened.name, "tickets": tickets}
-        crew.run(_WORKER, job, hear, workers=workers, files=[file, tickets])
-    return library.counted(opened, partials)
