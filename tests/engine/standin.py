@@ -17,6 +17,7 @@ from typing import Any, Self
 import pytest
 
 from tfbuild.rehearse import copy_workspace
+from tfbuild.verify import fresh
 
 PATIENCE = 900
 ENOUGH = 5
@@ -89,6 +90,9 @@ class Build:
         assert code == 0, err
         document = json.loads(out)
         assert isinstance(document, dict)
+        checks = {check["name"]: check["status"] for check in document["checks"]}
+        assert list(checks) == list(fresh.NAMES)
+        assert "failed" not in checks.values(), document["checks"]
         return document
 
     def recipe(self) -> str:
