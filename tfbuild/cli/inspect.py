@@ -83,11 +83,11 @@ def inspect(  # noqa: PLR0917 - a command has as many parameters as it has optio
         ),
     ] = False,
 ) -> None:
-    """Show what a wheel is and needs, which CPUs run it, and what it was compiled with.
+    """Show what a wheel is, which CPUs run it, and what it was compiled with.
 
-    A random sample of the functions is decoded, in seconds, with the interval that
-    goes with each number; --full decodes all. The result is kept, so the next time is
-    instant. Nothing of the package is imported or run.
+    A random sample of the functions is decoded, in seconds, with the interval
+    that goes with each number; --full decodes all. The result is kept, so the
+    next time is instant. Nothing of the package is imported or run.
     """
     from tfbuild import settings
 

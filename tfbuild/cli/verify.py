@@ -79,11 +79,11 @@ def verify(  # noqa: PLR0917 - a command has as many parameters as it has option
         ),
     ] = False,
 ) -> None:
-    """Check that a wheel is whole, installable, made for its CPU, and computes right.
+    """Check that a wheel is whole, made for its CPU, and computes right.
 
-    First the files, then every instruction, then an import, one step of training and
-    the numbers against the official wheel, in fresh environments. Ends with 7 if a
-    check failed.
+    First the files, then every instruction, then, in fresh environments, an
+    import, one step of training and the numbers against the official wheel.
+    Ends with 7 if a check failed.
     """
     from tfbuild import artifact, settings, signals, spec
     from tfbuild.installer import Installer
