@@ -19,12 +19,11 @@ from tests.libraries import compiled, need_tools, objdump
 from tests.wheels import make_wheel
 from tfbuild import artifact
 from tfbuild.code import library as code
-from tfbuild.code.evidence import Count, Evidence, Tally
+from tfbuild.code.evidence import Evidence
 from tfbuild.errors import NothingToDoError, SaveError, WheelError
 from tfbuild.wheel.inspect import inspect, installed
 from tfbuild.wheel.inspection import Inspection
 from tfbuild.wheel.label import relabel
-from tfbuild.wheel.reading import percent, read
 
 TAG = "cp312-cp312-manylinux_2_27_x86_64"
 LARGEST = "tensorflow/libtensorflow_cc.so.2"
@@ -337,57 +336,3 @@ def test_a_record_that_leads_out_is_not_followed(environment: Path, tmp_path: Pa
 def inspect_files(environment: Path) -> int:
     site = environment / "lib/python3.12/site-packages"
     return sum(1 for path in site.rglob("*") if path.is_file())
-
-
-def counts(sse: int, vex: int, evex: int, bmi2: int = 0) -> Evidence:
-    numbers = {"sse": sse, "vex": vex, "evex": evex}
-    total = Tally(
-        functions=1,
-        bytes=4_000_000,
-        decoded=4_000_000,
-        instructions=Count.exactly(1_000_000),
-        extensions={"bmi2": Count.exactly(bmi2)},
-        widths={128: Count.exactly(sse + vex + evex)},
-        encodings={name: Count.exactly(number) for name, number in numbers.items()},
-        fused=Count.exactly(0),
-    )
-    return Evidence(
-        machine="x86_64",
-        mode="full",
-        seed=None,
-        symbols="full",
-        total=total,
-        parts=(),
-        needs=(),
-        generators=(),
-        undecodable=0,
-        data=0,
-    )
-
-
-@pytest.mark.parametrize(
-    ("found", "says", "says_not"),
-    [
-        # The shares of tensorflow-cpu 2.8.4, of intel-tensorflow-avx512 2.8.0, and of a plain
-        # x86-64 build with a few kernels for newer CPUs.
-        (counts(160, 42_000, 0, 6), "allowed AVX but not AVX2", "AVX-512"),
-        (counts(250, 31_500, 22_900, 2_400), "expect an illegal instruction", "small part"),
-        (counts(50_000, 2_000, 500), "not allowed AVX", "illegal"),
-        (counts(300, 50_000, 600, 2_000), "allowed AVX2 and FMA", "illegal"),
-        (counts(300, 50_000, 600, 2_000), "small part", "illegal"),
-    ],
-)
-def test_shares_are_read_as_they_were_made(found: Evidence, says: str, says_not: str) -> None:
-    text = " ".join(read(found))
-    assert says in text
-    assert says_not not in text
-    assert "Containing is not needing" in text
-
-
-@pytest.mark.parametrize(
-    ("share", "shown"),
-    [(0, "0 %"), (1, "100 %"), (0.5, "50 %"), (0.0001, "< 0.1 %"), (0.004, "0.4 %"),
-     (0.9999, "> 99.9 %"), (0.996, "99.6 %"), (0.0099, "1.0 %")],
-)  # fmt: skip
-def test_a_part_is_never_rounded_to_nothing_or_all(share: float, shown: str) -> None:
-    assert percent(share) == shown

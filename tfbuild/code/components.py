@@ -46,18 +46,30 @@ def place(symbol: str, source: str) -> Place:
 @cache
 def promises(guard: str) -> frozenset[str]:
     """Return the extensions that a guard's check has assured; none for an unknown guard."""
-    guards, implies = _dispatchers()["guards"], _dispatchers()["implies"]
+    guards = _dispatchers()["guards"]
     found: set[str] = set()
     left = guards.get(guard, "").split()
     while left:
         word = left.pop()
         if word == "*":
-            return frozenset(implies)
+            return frozenset(_dispatchers()["implies"])
         if word.startswith("@"):
             left += guards[word[1:]].split()
-        elif word not in found:
+        else:
+            found |= implied(word)
+    return frozenset(found)
+
+
+@cache
+def implied(extension: str) -> frozenset[str]:
+    """Return what every CPU has that has an extension, itself included."""
+    found: set[str] = set()
+    left = [extension]
+    while left:
+        word = left.pop()
+        if word not in found:
             found.add(word)
-            left += implies.get(word, "").split()
+            left += _dispatchers()["implies"].get(word, "").split()
     return frozenset(found)
 
 

@@ -106,7 +106,8 @@ class Generator:
 
     component: str
     extensions: tuple[str, ...]
-    """The widest instruction sets that it has generators for, as its own names say."""
+    """Instruction sets that it has generators for, as its own names say, older first; none where it
+    takes whatever the CPU has."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tfbuild.code import components, decode, forms, functions, names
 from tfbuild.code.components import Place
 from tfbuild.code.evidence import Generator, Need, Witness
-from tfbuild.code.extensions import FORMS
+from tfbuild.code.extensions import FORMS, ORDER
 from tfbuild.code.forms import NEEDS, Numbers
 from tfbuild.code.functions import Pieces
 from tfbuild.code.source import Source
@@ -207,6 +207,8 @@ def lacking(library: Library, batch: Batch, promised: forms.Masks) -> forms.Mask
 def generators(found: Mapping[str, set[str]]) -> tuple[Generator, ...]:
     """Return the generators of code that names tell of."""
     return tuple(
-        Generator(component=component, extensions=tuple(sorted(extensions)))
+        Generator(
+            component=component, extensions=tuple(name for name in ORDER if name in extensions)
+        )
         for component, extensions in sorted(found.items())
     )

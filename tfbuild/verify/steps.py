@@ -1,6 +1,6 @@
 """All checks, in the order in which they are done."""
 
-from tfbuild.verify import numbers, quantised, static, training
+from tfbuild.verify import instructions, numbers, quantised, static, training
 from tfbuild.verify.verify import Step
 
 STATIC: tuple[Step, ...] = (
@@ -8,6 +8,11 @@ STATIC: tuple[Step, ...] = (
         names=static.NAMES,
         title="Reading every file",
         run=lambda wheel: static.checks(wheel.path, progress=wheel.progress),
+    ),
+    Step(
+        names=instructions.NAMES,
+        title="Reading its machine code",
+        run=lambda wheel: instructions.check(wheel.code, wheel.target),
     ),
 )
 """Those that only read the wheel."""

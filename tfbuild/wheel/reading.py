@@ -1,72 +1,93 @@
-"""Says in sentences what instruction counts tell, and what they do not.
-
-A compiler that may use an extension uses it everywhere; a hand-written kernel for one CPU is a
-small part of the library and is reached only after a check at run time. So shares tell the two
-apart where a mere presence cannot. Observed in `_pywrap_tensorflow_internal.so`: tensorflow-cpu
-2.8.4 (-mavx) has 99.6 % VEX, no FMA, and 6 BMI2 instructions per million; intel-tensorflow-avx512
-2.8.0 (-march=skylake-avx512) has 42 % EVEX, and 2,400 BMI2 instructions per million.
-"""
+"""Says in sentences what machine code tells, and what it does not."""
 
 from collections.abc import Iterator
 
-from tfbuild.code.evidence import Evidence, Tally
+from tfbuild.code import components, minimum
+from tfbuild.code.evidence import Evidence, Generator, Part, Tally
+from tfbuild.wheel.shares import encoded, judged
 
-_SPREAD_EVEX = 0.10
-_SPREAD_VEX = 0.50
-_SPREAD_BMI2 = 2e-4
-_NAMES = {"sse": "SSE", "vex": "AVX (VEX)", "evex": "AVX-512 (EVEX)"}
-_CAVEAT = (
-    "Containing is not needing: oneDNN, XNNPACK and others choose kernels at run time, and what "
-    "they or XLA generate at run time is in no file."
-)
+_ENCODINGS = {"sse": "SSE", "vex": "AVX (VEX)", "evex": "AVX-512 (EVEX)"}
+_TOLD = ("eigen", "tensorflow", "onednn", "xla")
+"""The components whose code tells whether flags arrived."""
+_ENOUGH = 1000
+"""Vector instructions from which on a component is worth a sentence."""
+_KINDS = {"avx512f": "AVX-512", "avx2": "AVX2", "fma": "FMA", "avx": "AVX"}
+"""What checks of the CPU are about, widest first."""
 
 
 def read(code: Evidence) -> tuple[str, ...]:
-    """Return sentences about the counts, most telling first."""
-    counts = code.total
-    if not counts.instructions.value:
+    """Return sentences about machine code, most telling first.
+
+    Where the symbol table is gone, what always runs cannot be told from what is chosen at run time:
+    then shares are judged, and the sentences say "probably".
+    """
+    if not code.total.instructions.value:
         return ("It holds no instructions.",)
-    if not counts.vectors:
+    if not code.total.vectors:
         return ("It holds no vector instructions: nothing tells which CPU it was compiled for.",)
-    return tuple(_sentences(counts))
+    if code.symbols != "full":
+        return (_vectors("Vector code", code.total), *judged(code.total))
+    return tuple(_sentences(code))
 
 
-def _sentences(counts: Tally) -> Iterator[str]:
-    shares = {
-        name: counts.encodings[name].value / counts.vectors if name in counts.encodings else 0.0
-        for name in _NAMES
-    }
-    yield (
-        "Vector code is "
-        + ", ".join(f"{percent(share)} {_NAMES[name]}" for name, share in shares.items() if share)
-        + "."
-    )
-    if shares["evex"] >= _SPREAD_EVEX:
+def _sentences(code: Evidence) -> Iterator[str]:
+    yield _needed(code)
+    if weak := sorted({one.guard for need in code.needs for one in need.first if one.guard}):
         yield (
-            "AVX-512 is spread over it, so the compiler was probably allowed AVX-512: "
-            "expect an illegal instruction on a CPU without it."
+            "Some of that stands behind a check of the CPU that does not assure it: "
+            f"{', '.join(weak)}."
         )
-    elif shares["vex"] >= _SPREAD_VEX:
-        yield from _avx(counts)
+    told = [part for part in code.parts if part.component in _TOLD]
+    told = [part for part in told if part.always.vectors >= _ENOUGH]
+    if told:
+        yield from (_compiled(part) for part in told)
     else:
-        yield "Most of it is SSE, so the compiler was probably not allowed AVX."
-    if 0 < shares["evex"] < _SPREAD_EVEX:
-        yield "Its AVX-512 is a small part: probably kernels that are chosen at run time."
-    yield _CAVEAT
+        yield _vectors("Vector code", code.total)
+    yield from _dispatched(code.parts)
+    yield from map(_generated, code.generators)
 
 
-def _avx(counts: Tally) -> Iterator[str]:
-    bmi2 = counts.has("bmi2") / counts.instructions.value
-    if bmi2 >= _SPREAD_BMI2:
-        yield (
-            "AVX and BMI2 are spread over it, so the compiler was probably allowed AVX2 and FMA "
-            "(Haswell or newer)."
-        )
-    else:
-        yield (
-            "AVX is spread over it and BMI2 is not, so the compiler was probably allowed AVX "
-            "but not AVX2 and FMA."
-        )
+def _needed(code: Evidence) -> str:
+    found = minimum.of(code)
+    seen = "" if code.mode == "full" else ", as far as a sample of its functions shows"
+    if not found.required:
+        return f"What always runs needs nothing that not every x86-64 CPU has{seen}."
+    needs = f"What always runs needs {', '.join(found.required)}{seen}"
+    if found.target is None:
+        return f"{needs}: no target has {', '.join(found.beyond) or 'all of these'}."
+    others = f" ({', '.join(found.others)} would do too)" if found.others else ""
+    return f"{needs}: the lowest target that has all is {found.target}{others}."
+
+
+def _compiled(part: Part) -> str:
+    fused = part.always.fused.value / part.always.vectors
+    text = _vectors(f"{components.title(part.component)}'s vector code", part.always)
+    return f"{text[:-1]}; {percent(fused) if fused else 'none'} of it is fused multiply-adds."
+
+
+def _vectors(what: str, tally: Tally) -> str:
+    shares = {name: encoded(tally, name) for name in _ENCODINGS}
+    texts = (f"{percent(share)} {_ENCODINGS[name]}" for name, share in shares.items() if share)
+    return f"{what} is {', '.join(texts)}."
+
+
+def _dispatched(parts: tuple[Part, ...]) -> Iterator[str]:
+    """Yield who has code for newer CPUs behind a check, by the widest instruction set."""
+    found: dict[str, list[str]] = {}
+    for part in parts:
+        if kind := next((kind for kind in _KINDS if part.dispatched.has(kind)), ""):
+            found.setdefault(kind, []).append(components.title(part.component))
+    for kind, name in _KINDS.items():
+        if kind in found:
+            yield (
+                f"Code for up to {name} that runs only where the CPU has it: "
+                f"in {', '.join(found[kind])}."
+            )
+
+
+def _generated(one: Generator) -> str:
+    kinds = f", for CPUs up to {one.extensions[-1]}" if one.extensions else " for the CPU at hand"
+    return f"{components.title(one.component)} also writes code at run time{kinds}: in no file."
 
 
 def percent(share: float) -> str:

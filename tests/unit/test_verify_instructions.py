@@ -1,0 +1,82 @@
+"""The checks of machine code against a target."""
+
+import pytest
+
+from tests.handmade import evidence, need, part, tally
+from tfbuild import target
+from tfbuild.code.evidence import Evidence
+from tfbuild.verify.instructions import check
+
+AVX = tally(instructions=11_000_000, vex=1_436_000)
+HASWELL = tally(
+    instructions=11_000_000,
+    vex=1_436_000,
+    fused=20_000,
+    extensions={"avx2": 13_000, "bmi2": 50_000},
+)
+PIP = evidence(part("eigen", AVX), needs=["sse3", "popcnt", "avx"])
+
+
+def outcome(code: Evidence | None, name: str | None) -> tuple[str, str]:
+    instructions, flags = check(code, target.find(name) if name else None)
+    assert (instructions.name, flags.name) == ("instructions", "flags")
+    return instructions.status, flags.status
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "statuses"),
+    [
+        (PIP, "sandybridge", ("passed", "passed")),
+        (PIP, "nehalem", ("failed", "passed")),
+        (PIP, "haswell", ("passed", "failed")),
+        (evidence(part("eigen", HASWELL), needs=["avx2"]), "haswell", ("passed", "passed")),
+        (evidence(part("eigen", HASWELL), needs=["avx2"]), "sandybridge", ("failed", "passed")),
+        (evidence(part("other", tally(sse=400))), "haswell", ("passed", "failed")),
+        (evidence(part("other", tally(sse=400))), "x86-64", ("passed", "passed")),
+        (None, "haswell", ("skipped", "skipped")),
+        (PIP, None, ("skipped", "skipped")),
+        (PIP, "neoverse-v1", ("failed", "skipped")),
+    ],
+)
+def test_outcomes(code: Evidence | None, name: str | None, statuses: tuple[str, str]) -> None:
+    assert outcome(code, name) == statuses
+
+
+def test_what_needs_too_much_is_named() -> None:
+    found, _ = check(evidence(part("eigen", AVX), needs=["avx", "avx512f"]), target.find("haswell"))
+    assert found.found == "What always runs needs avx512f, which haswell does not have."
+    assert found.details == ("avx512f: foo::bar (vaddps zmm0,zmm1,zmm2) in libtensorflow_cc.so.2",)
+    assert found.why == (
+        "The compiler was allowed what x86-64-v4 has, or a dispatcher is not known here."
+    )
+    assert "CPUs from x86-64-v4 on" in found.do
+
+
+def test_a_check_that_assures_too_little_is_named() -> None:
+    code = evidence(part("eigen", AVX), needs=["avx", need("avx512f", guard="avx2")])
+    found, _ = check(code, target.find("haswell"))
+    assert found.status == "failed"
+    assert "behind the check 'avx2'" in found.details[0]
+    assert "(avx2) does not assure" in found.why
+
+
+def test_flags_that_did_not_arrive_are_named() -> None:
+    _, found = check(PIP, target.find("haswell"))
+    assert found.found == "3 faults."
+    assert [text.split()[0] for text in found.details] == ["AVX2", "FMA", "BMI2"]
+    assert "did not reach" in found.why
+    assert "tfbuild render" in found.do
+
+
+def test_without_names_too_much_is_a_warning() -> None:
+    code = evidence(part("unknown", HASWELL), symbols="none", needs=[need("avx512f", symbol="")])
+    found, flags = check(code, target.find("haswell"))
+    assert (found.status, flags.status) == ("warning", "passed")
+    assert "at run time" in found.why
+    assert "unnamed code at 0x1000" in found.details[0]
+
+
+def test_a_sample_is_told() -> None:
+    code = evidence(part("eigen", AVX), needs=["avx"], mode="sample")
+    found, _ = check(code, target.find("sandybridge"))
+    assert "in the sample" in found.found
