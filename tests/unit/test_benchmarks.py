@@ -212,9 +212,9 @@ def test_only_real_data_will_do(tmp_path: Path) -> None:
     assert suite("data").mnist(source(tmp_path, "generated"), size(4, 2)).kind == "generated"
 
 
-def worker(text: str, *args: str) -> "subprocess.CompletedProcess[str]":
+def worker(text: str, *args: str, script: str = "worker.py") -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, FOLDER / "worker.py", *args],
+        [sys.executable, FOLDER / script, *args],
         input=text,
         capture_output=True,
         text=True,
@@ -254,6 +254,31 @@ def test_the_worker_wrongly_used_explains_itself() -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert "standard input" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("request_text", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ('{"tasks": ["trian"]}', "trian"),
+        ('{"tasks": ["steps"]}', "folder"),
+        ('{"tasks": []}', "No module named 'tensorflow'"),
+    ],
+)
+def test_the_checker_refuses_in_one_line_of_json(request_text: str, message: str) -> None:
+    done = worker(request_text, script="checker.py")
+    assert done.returncode == 1
+    event = json.loads(done.stdout)
+    assert event["event"] == "error"
+    assert message in event["message"]
+
+
+def test_the_tracer_watches_a_script_that_ends_by_itself(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import sys\nprint(sys.stdin.read())\nsys.exit(3)\n")
+    done = worker("{}", str(script), script="trace.py")
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"ended": "otherwise"})
 
 
 def test_the_worker_needs_only_the_oldest_python(tmp_path: Path) -> None:
