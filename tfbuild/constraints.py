@@ -27,8 +27,8 @@ class Limit:
 
 
 def of(tensorflow: str) -> tuple[str, ...]:
-    """Return the limits for a TensorFlow version: ("numpy<2",)."""
-    return tuple(limit.requirement for limit in limits(tensorflow))
+    """Return the limits without which a TensorFlow version cannot be imported: ("numpy<2",)."""
+    return tuple(each.requirement for each in limits(tensorflow) if each.breaks == "import")
 
 
 def limits(tensorflow: str) -> tuple[Limit, ...]:

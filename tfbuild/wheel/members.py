@@ -1,5 +1,6 @@
 """The members of a wheel, looked at with suspicion before any is unpacked."""
 
+import re
 import unicodedata
 import zipfile
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ MAX_UNPACKED = 32 << 30
 _BOMB_SIZE = 1 << 30
 _BOMB_RATIO = 150
 _ENCRYPTED = 0x1
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _MAX_NAME = 255
 """Bytes of a file's name that Linux takes, here counted in characters."""
 
@@ -62,9 +64,8 @@ def _check_name(path: Path, info: zipfile.ZipInfo) -> None:
 
 def _leads_out(name: str) -> bool:
     parts = name.removesuffix("/").split("/")
-    control = any(unicodedata.category(character) in {"Cc", "Cs"} for character in name)
     return (
-        control
+        _CONTROL.search(name) is not None
         or "\\" in name
         or ":" in parts[0]
         or any(part in {"", ".", ".."} for part in parts)
