@@ -64,6 +64,8 @@ def test_promises_are_closed() -> None:
     assert {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl", "avx2"} <= skx
     assert "avx512_vnni" not in skx
     assert "avx512_bf16" in components.promises("n_avx3_spr")
+    assert components.promises("arch_haswell") >= target.find("haswell").requires
+    assert components.promises("arch_never") == frozenset()
 
 
 @pytest.mark.parametrize("extension", sorted(DISPATCHERS["implies"]))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
+from tfbuild import target
 from tfbuild.resources import DATA
 
 OTHER = "other"
@@ -48,7 +49,7 @@ def promises(guard: str) -> frozenset[str]:
     """Return the extensions that a guard's check has assured; none for an unknown guard."""
     guards = _dispatchers()["guards"]
     found: set[str] = set()
-    left = guards.get(guard, "").split()
+    left = guards.get(guard, "").split() or _of_cpu(guard)
     while left:
         word = left.pop()
         if word == "*":
@@ -58,6 +59,17 @@ def promises(guard: str) -> frozenset[str]:
         else:
             found |= implied(word)
     return frozenset(found)
+
+
+def _of_cpu(guard: str) -> list[str]:
+    """Return what a CPU has that a guard names as GCC's target_clones does: "arch_haswell"."""
+    march = guard.removeprefix("arch_") if guard.startswith("arch_") else ""
+    return [
+        feature
+        for one in target.all_targets()
+        if one.march.replace("-", "_") == march
+        for feature in sorted(one.requires)
+    ]
 
 
 @cache
