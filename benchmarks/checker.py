@@ -97,7 +97,10 @@ def _built() -> dict[str, Any]:
     """Return what TensorFlow says of its own making."""
     import tensorflow as tf
 
-    info = tf.sysconfig.get_build_info()
+    info = dict(tf.sysconfig.get_build_info())
+    # For those who compile ops of their own; the rest are folders.
+    flags = [one for one in tf.sysconfig.get_compile_flags() if not one.startswith("-I")]
+    info["compile_flags"] = " ".join(flags)
     return {
         "compiler": str(tf.version.COMPILER_VERSION),
         "source": str(tf.version.GIT_VERSION),
