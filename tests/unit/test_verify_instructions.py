@@ -1,5 +1,7 @@
 """The checks of machine code against a target."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.handmade import evidence, need, part, tally
@@ -34,12 +36,31 @@ def outcome(code: Evidence | None, name: str | None) -> tuple[str, str]:
         (evidence(part("other", tally(sse=400))), "haswell", ("passed", "failed")),
         (evidence(part("other", tally(sse=400))), "x86-64", ("passed", "passed")),
         (None, "haswell", ("skipped", "skipped")),
-        (PIP, None, ("skipped", "skipped")),
+        (PIP, None, ("passed", "skipped")),
         (PIP, "neoverse-v1", ("failed", "skipped")),
     ],
 )
 def test_outcomes(code: Evidence | None, name: str | None, statuses: tuple[str, str]) -> None:
     assert outcome(code, name) == statuses
+
+
+def test_without_a_target_the_minimum_is_told() -> None:
+    found, _ = check(PIP, None)
+    assert "needs sse3, popcnt, avx; the lowest target that has all is sandybridge" in found.found
+    unnamed, _ = check(replace(PIP, symbols="none"), None)
+    assert unnamed.status == "skipped"
+
+
+def test_a_stripped_library_beside_others_is_a_warning() -> None:
+    stray = evidence(part("other", AVX), needs=["avx", "fma4"]).needs
+    found, _ = check(replace(PIP, unsure=stray), target.find("sandybridge"))
+    assert found.status == "warning"
+    assert found.found == "Code without names needs fma4, which sandybridge does not have."
+    assert found.details == ("fma4: foo::bar (vaddps zmm0,zmm1,zmm2) in libtensorflow_cc.so.2",)
+    both, _ = check(replace(PIP, unsure=stray), target.find("nehalem"))
+    assert both.status == "failed"
+    assert any(line.startswith("avx: ") for line in both.details)
+    assert any(line.startswith("fma4: ") for line in both.details)
 
 
 def test_what_needs_too_much_is_named() -> None:

@@ -6,6 +6,7 @@ compiler was not told of the target, and the wheel is slower than its label says
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from tfbuild.code import minimum
 from tfbuild.code.evidence import Evidence, Need, Witness
@@ -28,7 +29,8 @@ def check(evidence: Evidence | None, target: Target | None) -> tuple[Check, Chec
     if evidence is None:
         return _both("It holds no machine code that can be decoded.")
     if target is None:
-        return _both("No target is named: neither here, nor in its record, nor in its label.")
+        why = "No target is named: neither here, nor in its record, nor in its label."
+        return _minimum(evidence), skipped(FLAGS, why)
     if target.architecture != evidence.machine:
         return _other_machine(evidence, target), skipped(FLAGS, "Its code is for another machine.")
     return _instructions(evidence, target), _flags(evidence, target)
@@ -36,6 +38,17 @@ def check(evidence: Evidence | None, target: Target | None) -> tuple[Check, Chec
 
 def _both(why: str) -> tuple[Check, Check]:
     return skipped(INSTRUCTIONS, why), skipped(FLAGS, why)
+
+
+def _minimum(evidence: Evidence) -> Check:
+    """Return what can be said without a target."""
+    found = minimum.of(evidence)
+    if evidence.symbols != "full":
+        return skipped(INSTRUCTIONS, f"No target is named. {_UNSURE}")
+    names = ", ".join(found.required) or "nothing beyond x86-64"
+    lowest = f"; the lowest target that has all is {found.target}" if found.target else ""
+    told = f"What always runs needs {names}{lowest}. No target is named to compare it with."
+    return Check(name=INSTRUCTIONS, status="passed", found=told)
 
 
 def _other_machine(evidence: Evidence, target: Target) -> Check:
@@ -49,20 +62,21 @@ def _other_machine(evidence: Evidence, target: Target) -> Check:
 
 def _instructions(evidence: Evidence, target: Target) -> Check:
     beyond = minimum.excess(evidence, target.requires)
+    stray = minimum.excess(replace(evidence, needs=evidence.unsure), target.requires)
     sure = [need for need in beyond if _is_sure(need, evidence)]
-    unsure = [need for need in beyond if need not in sure]
+    unsure = [*(need for need in beyond if need not in sure), *stray]
     found = minimum.of(evidence)
     sampled = " in the sample" if evidence.mode == "sample" else ""
     lowest = f" (the lowest that has all is {found.target})" if found.target else ""
-    return judged(
+    check = judged(
         INSTRUCTIONS,
         good=f"What always runs needs nothing{sampled} that {target.name} has not{lowest}.",
         faults=[_sentence(sure, target, "What always runs")] if sure else (),
         oddities=[_sentence(unsure, target, "Code without names")] if unsure else (),
-        details=shown(list(_witnesses(beyond))),
         why=_why(sure, evidence, target) if sure else _UNSURE if unsure else "",
         do=_do(sure, evidence) if sure else "",
     )
+    return replace(check, details=(*check.details, *shown(list(_witnesses([*sure, *unsure])))))
 
 
 _UNSURE = "Without a symbol table, code that is chosen at run time looks like any other."
