@@ -1,5 +1,6 @@
 """Extension modules against the Python that the tag names: Python itself is the judge."""
 
+import json
 import subprocess
 import sys
 import sysconfig
@@ -12,6 +13,7 @@ from tests.libraries import need_tools
 from tests.wheels import make_wheel
 from tfbuild.verify import static
 from tfbuild.verify.model import Check
+from tfbuild.verify.python import exported as table
 
 MODULE = """
 #include <Python.h>
@@ -128,3 +130,48 @@ def test_another_python_refuses_a_module_for_ours(
     tag = f"{theirs}-{theirs}-manylinux_2_36_x86_64"
     found = check_of(tmp_path, tag, f"m{suffix}", module)
     assert (done.returncode != 0) == (found.status == "failed") == (theirs != OWN)
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.10", "3.11", "3.13"])
+def test_each_python_exports_what_the_table_says(version: str) -> None:
+    python = pyenv_python(version)
+    need(python, f"no Python {version}")
+    names = sorted(table())
+    code = "import ctypes, sys; api = ctypes.pythonapi; names = sys.stdin.read().split(); "
+    code += "print([hasattr(api, name) for name in names])"
+    done = subprocess.run(
+        [str(python), "-c", code], input=" ".join(names), capture_output=True, text=True, check=True
+    )
+    has = dict(zip(names, json.loads(done.stdout.lower()), strict=True))
+    minor = int(version[2:])
+    expected = {name: first <= minor <= last for name, (first, last) in table().items()}
+    assert {name for name in names if has[name] != expected[name]} == set()
+
+
+CALLS = "void {0}(void); void f(void) {{ Py_IncRef(); {0}(); }}"
+
+
+@pytest.mark.parametrize(
+    ("name", "tag", "says"),
+    [
+        ("PyCode_New", "cp311-cp311", ""),  # removed in 3.12: What's New In Python 3.12
+        ("PyCode_New", "cp312-cp312", "PyCode_New, which is not in Python after 3.11"),
+        ("PyCode_New", "cp38-abi3", "PyCode_New, which is not in Python after 3.11"),
+        ("PyObject_CallNoArgs", "cp38-cp38", "not in Python before 3.9"),  # added in 3.9
+        ("PyObject_CallNoArgs", "cp39-cp39", ""),
+        ("PyObject_CallNoArgs", "cp38-abi3", "not in Python before 3.9"),
+        ("PyObject_CallNoArgs", "cp39-abi3", ""),
+        ("PyObject_Call", "cp38-cp38", ""),
+        ("PyObject_Unheard", "cp38-cp38", ""),
+    ],
+)
+def test_a_module_that_uses_what_its_python_lacks(
+    name: str, tag: str, says: str, tmp_path: Path
+) -> None:
+    need_tools()
+    (tmp_path / "c.c").write_text("void Py_IncRef(void);" + CALLS.format(name))
+    subprocess.run(["gcc", "-shared", "-fPIC", "c.c", "-o", "m.so"], cwd=tmp_path, check=True)
+    data = (tmp_path / "m.so").read_bytes()
+    found = check_of(tmp_path / "w", f"{tag}-manylinux_2_36_x86_64", "m.so", data)
+    assert found.status == ("failed" if says else "passed")
+    assert not says or says in found.found

@@ -1,11 +1,14 @@
 """The check "python": extension modules against the Python that the tag names."""
 
+import csv
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from packaging.metadata import parse_email
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from tfbuild.resources import DATA
 from tfbuild.verify.judge import judged, skipped
 from tfbuild.verify.model import Check
 from tfbuild.verify.subject import Subject
@@ -14,6 +17,8 @@ from tfbuild.wheel.elf import Facts
 NAME = "python"
 _SUFFIX = re.compile(r"\.(cpython-(\d)(\d+)(t?)(d?)|pypy(\d)(\d+)-pp\d+|abi3)[-\w]*\.so$")
 _PYTHON = re.compile(r"^libpython(\d)\.(\d+)([a-z]*)\.so")
+_NEWEST = 1000
+"""Stands for the minor version of a Python that is yet to come."""
 _INTERPRETER = re.compile(r"^(cp|pp|py)(\d)(\d*)$")
 
 
@@ -37,6 +42,7 @@ def check(subject: Subject) -> Check:
             *_suffixes(extensions, pythons, abis),
             *_linked(extensions, pythons),
             *_limited(extensions, abis),
+            *_absent(extensions, pythons, abis),
             *_requires(subject, pythons),
         ],
         why="Python loads only extension modules that were compiled for its own version.",
@@ -104,6 +110,37 @@ def _limited(extensions: dict[str, Facts], abis: list[str]) -> Iterator[str]:
         private = sorted(each for each in facts.dynamic.imports if each.startswith("_PyRuntime"))
         if private:
             yield f"{name} promises the stable interface but uses {', '.join(private[:3])}."
+
+
+def _absent(extensions: dict[str, Facts], pythons: list[str], abis: list[str]) -> Iterator[str]:
+    """Yield modules that import what a Python for which the tag stands does not export."""
+    table = exported()
+    for interpreter in pythons:
+        found = _INTERPRETER.match(interpreter)
+        if found is None or found[1] != "cp" or not found[3]:
+            continue
+        minor = int(found[3])
+        for name, facts in extensions.items():
+            for symbol in sorted(facts.dynamic.imports & table.keys()):
+                first, last = table[symbol]
+                if first > minor:
+                    yield f"{name} uses {symbol}, which is not in Python before 3.{first}."
+                elif last < minor or ("abi3" in abis and last < _NEWEST):
+                    yield f"{name} uses {symbol}, which is not in Python after 3.{last}."
+
+
+@cache
+def exported() -> dict[str, tuple[int, int]]:
+    """Return names that not all versions of Python export: first and last minor version."""
+    text = (DATA / "python_symbols.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+    return {
+        row["symbol"]: (
+            int((row["first"] or "3.0").partition(".")[2]),
+            int((row["last"] or f"3.{_NEWEST}").partition(".")[2]),
+        )
+        for row in rows
+    }
 
 
 def _requires(subject: Subject, pythons: list[str]) -> Iterator[str]:
