@@ -474,6 +474,26 @@ def test_other_numbers_fail(
     assert ("first weights differ" in check.why) == said.startswith("weights")
 
 
+def test_what_differs_first_comes_first(
+    tmp_path: Path, wheel: Path, reference: Path, running: Running, behave: Behave
+) -> None:
+    changes = {"answers": np.negative, "gradients": np.negative, "predictions": np.negative}
+    check = compare(tmp_path, wheel, reference, running, behave, **changes)
+    kinds = [line.split(", ")[1].split(":")[0].split()[0] for line in check.details]
+    assert kinds == ["predictions", "gradients", "answers"]
+    assert check.why == (
+        "The first weights are the same, the predictions differ more than rounding explains."
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"\x80\x04K\x01."])
+def test_a_damaged_file_of_numbers_is_no_fault_of_the_wheel(tmp_path: Path, content: bytes) -> None:
+    for name in ("ours", "its"):
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(OSError, match=r"damaged|numbers"):
+        differences("mnist_mlp", tmp_path / "ours", tmp_path / "its")
+
+
 def test_differences_are_as_numpy_has_them(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     its = rng.normal(size=1000).astype(np.float32)

@@ -1,6 +1,7 @@
 """How far two wheels' tensors are apart, and how far rounding alone may take them."""
 
 import math
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,11 +72,20 @@ def differences(architecture: str, wheel: Path, reference: Path) -> tuple[Differ
     Raises:
         OSError: a file is not there or is no such file.
     """
-    with np.load(wheel, allow_pickle=False) as ours, np.load(reference, allow_pickle=False) as its:
-        return tuple(
-            _difference(architecture, key, ours[key] if key in ours.files else None, its[key])
-            for key in its.files
-        )
+    try:
+        # numpy leaves a file of its own open where that is damaged.
+        with (
+            wheel.open("rb") as our_file,
+            reference.open("rb") as its_file,
+            np.load(our_file) as ours,
+            np.load(its_file) as its,
+        ):
+            return tuple(
+                _difference(architecture, key, ours[key] if key in ours.files else None, its[key])
+                for key in its.files
+            )
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise OSError(f"The numbers of {architecture} are damaged: {error}") from error
 
 
 def _difference(

@@ -64,7 +64,7 @@ def compared(places: tuple[Place, Place], running: Running) -> Check:
 
 
 def _compared(places: tuple[Place, Place], folder: Path, running: Running) -> Check:
-    told = []
+    told: list[Told[Stepped]] = []
     for place, name in zip(places, ("wheel", "reference"), strict=True):
         (folder / name).mkdir()
         request = Request(tasks=("steps",), folder=folder / name)
@@ -73,8 +73,8 @@ def _compared(places: tuple[Place, Place], folder: Path, running: Running) -> Ch
             failed = trouble.check(NAME, one, place.python, request, running)
             return failed if name == "wheel" else _no_reference(place, failed)
         told.append(one)
-    if why := _other_software(*told):
-        return Check(name=NAME, status="skipped", found=why)
+    if other := _other_software(told[0], told[1], places):
+        return other
     found = tuple(
         difference
         for name in ARCHITECTURES
@@ -110,19 +110,33 @@ def _no_reference(place: Place, failed: Check) -> Check:
     )
 
 
-def _other_software(wheel: Told[Stepped], reference: Told[Stepped]) -> str:
-    """Return why two cannot be compared, "" where they can."""
+def _other_software(
+    wheel: Told[Stepped], reference: Told[Stepped], places: tuple[Place, Place]
+) -> Check | None:
+    """Return the check as skipped where the two cannot be compared."""
     if wheel.software is None or reference.software is None:
-        return ""
+        return None
     for what in ("tensorflow", "keras"):
         one, other = getattr(wheel.software, what), getattr(reference.software, what)
         if series(one) != series(other):
-            return f"{one} and {other} of {what} begin from other numbers by design."
-    return ""
+            return Check(
+                name=NAME,
+                status="skipped",
+                found=f"{one} and {other} of {what} begin from other numbers by design.",
+                details=tuple(str(place.python) for place in places),
+                # Each environment has the Keras that was the newest when it was made.
+                do="Remove the older of these environments: a new one takes the newest Keras."
+                if what == "keras"
+                else "Name a reference of the same series with --against.",
+            )
+    return None
 
 
 def _judged(found: Sequence[Difference], reference: str) -> Check:
+    kinds = list(TOLERANCES)
     wrong = [one for one in found if not one.is_tolerable]
+    # The first is where it begins; a sort leaves the order of variables as it is.
+    wrong.sort(key=lambda one: (ARCHITECTURES.index(one.architecture), kinds.index(one.kind)))
     if wrong:
         names = [name for name in ARCHITECTURES if any(one.architecture == name for one in wrong)]
         return Check(
@@ -132,7 +146,7 @@ def _judged(found: Sequence[Difference], reference: str) -> Check:
             f"{', '.join(names)}.",
             details=tuple(one.sentence for one in wrong[:_MOST_LINES]),
             why=_cause(wrong),
-            do="Look for the first tensor that is off: what it is computed from is right.",
+            do="The first line of each architecture is where it begins: what goes in is right.",
         )
     return Check(
         name=NAME,
