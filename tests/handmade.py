@@ -61,6 +61,7 @@ def need(extension: str, *, symbol: str = "_ZN3foo3barEv", guard: str = "") -> N
 def evidence(
     *parts: Part,
     needs: Sequence[Need | str] = (),
+    unsure: Sequence[Need] = (),
     total: Tally | None = None,
     symbols: Literal["full", "exported", "none"] = "full",
     mode: Literal["full", "sample"] = "full",
@@ -77,6 +78,7 @@ def evidence(
         parts=parts,
         needs=tuple(need(one) if isinstance(one, str) else one for one in needs),
         generators=tuple(generators),
+        unsure=tuple(unsure),
         undecodable=0,
         data=0,
     )

@@ -101,3 +101,14 @@ def test_a_sample_is_told() -> None:
     code = evidence(part("eigen", AVX), needs=["avx"], mode="sample")
     found, _ = check(code, target.find("sandybridge"))
     assert "in the sample" in found.found
+
+
+def test_a_stripped_library_beside_is_a_warning() -> None:
+    code = evidence(part("eigen", AVX), needs=["avx"], unsure=[need("avx512f", symbol="")])
+    found, _ = check(code, target.find("sandybridge"))
+    assert (found.status, found.found) == (
+        "warning",
+        "Code without names needs avx512f, which sandybridge does not have.",
+    )
+    found, _ = check(code, target.find("nehalem"))
+    assert found.status == "failed"

@@ -55,6 +55,10 @@ def test_a_build_for_avx512() -> None:
             evidence(part("other", tally(vex=10)), needs=[need("fma", guard="sse41")]),
             "behind a check of the CPU that does not assure it: sse41.",
         ),
+        (
+            evidence(part("other", tally(vex=10)), unsure=[need("fma", symbol="")]),
+            "Libraries without names hold fma:",
+        ),
         (evidence(), "holds no instructions."),
         (evidence(part("other", tally())), "nothing tells which CPU"),
     ],

@@ -8,7 +8,7 @@ from tfbuild.code.arrival import arrived
 from tfbuild.code.evidence import Evidence, Need
 from tfbuild.target import Target
 
-__all__ = ["Minimum", "arrived", "excess", "lowest", "of", "runs_on"]
+__all__ = ["Minimum", "arrived", "doubtful", "excess", "lowest", "of", "runs_on"]
 
 # PREFETCHW is emitted for CPUs that have it and is a nop on those that do not say so (see
 # targets.toml). 3DNow! itself has gone from CPUs, and no compiler emits it: data look like it.
@@ -68,8 +68,17 @@ def runs_on(required: frozenset[str]) -> tuple[Target, ...]:
 
 def excess(evidence: Evidence, features: frozenset[str]) -> tuple[Need, ...]:
     """Return what code that always runs needs beyond the features of a target or of a host."""
+    return _beyond(evidence.needs, features)
+
+
+def doubtful(evidence: Evidence, features: frozenset[str]) -> tuple[Need, ...]:
+    """Return what code without names holds beyond the features, chosen at run time or not."""
+    return _beyond(evidence.unsure, features)
+
+
+def _beyond(needs: tuple[Need, ...], features: frozenset[str]) -> tuple[Need, ...]:
     harmless = features | _HARMLESS
-    return tuple(need for need in evidence.needs if need.extension not in harmless)
+    return tuple(need for need in needs if need.extension not in harmless)
 
 
 def _fitting(required: frozenset[str]) -> list[Target]:

@@ -6,7 +6,6 @@ compiler was not told of the target, and the wheel is slower than its label says
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from tfbuild.code import minimum
 from tfbuild.code.evidence import Evidence, Need, Witness
@@ -62,21 +61,29 @@ def _other_machine(evidence: Evidence, target: Target) -> Check:
 
 def _instructions(evidence: Evidence, target: Target) -> Check:
     beyond = minimum.excess(evidence, target.requires)
-    stray = minimum.excess(replace(evidence, needs=evidence.unsure), target.requires)
     sure = [need for need in beyond if _is_sure(need, evidence)]
-    unsure = [*(need for need in beyond if need not in sure), *stray]
-    found = minimum.of(evidence)
-    sampled = " in the sample" if evidence.mode == "sample" else ""
-    lowest = f" (the lowest that has all is {found.target})" if found.target else ""
-    check = judged(
-        INSTRUCTIONS,
-        good=f"What always runs needs nothing{sampled} that {target.name} has not{lowest}.",
-        faults=[_sentence(sure, target, "What always runs")] if sure else (),
-        oddities=[_sentence(unsure, target, "Code without names")] if unsure else (),
+    beyond += minimum.doubtful(evidence, target.requires)
+    unsure = [need for need in beyond if need not in sure]
+    told = []
+    if sure:
+        told.append(_sentence(sure, target, "What always runs"))
+    if unsure:
+        told.append(_sentence(unsure, target, "Code without names"))
+    return Check(
+        name=INSTRUCTIONS,
+        status="failed" if sure else "warning" if unsure else "passed",
+        found=" ".join(told) or _good(evidence, target),
+        details=shown(list(_witnesses(beyond))),
         why=_why(sure, evidence, target) if sure else _UNSURE if unsure else "",
         do=_do(sure, evidence) if sure else "",
     )
-    return replace(check, details=(*check.details, *shown(list(_witnesses([*sure, *unsure])))))
+
+
+def _good(evidence: Evidence, target: Target) -> str:
+    found = minimum.of(evidence)
+    sampled = " in the sample" if evidence.mode == "sample" else ""
+    lowest = f" (the lowest that has all is {found.target})" if found.target else ""
+    return f"What always runs needs nothing{sampled} that {target.name} has not{lowest}."
 
 
 _UNSURE = "Without a symbol table, code that is chosen at run time looks like any other."

@@ -37,6 +37,11 @@ def _sentences(code: Evidence) -> Iterator[str]:
             "Some of that stands behind a check of the CPU that does not assure it: "
             f"{', '.join(weak)}."
         )
+    if code.unsure:
+        yield (
+            f"Libraries without names hold {', '.join(need.extension for need in code.unsure)}: "
+            "whether that is chosen at run time cannot be told."
+        )
     told = [part for part in code.parts if part.component in _TOLD]
     told = [part for part in told if part.always.vectors >= _ENOUGH]
     if told:
