@@ -115,7 +115,7 @@ def test_a_module_that_needs_libpython(tmp_path: Path) -> None:
     assert "needs libpython3.9.so.1.0, another version than cp310" in found.found
 
 
-@pytest.mark.parametrize("version", ["3.8", "3.13"])
+@pytest.mark.parametrize("version", ["3.10", "3.11"])
 def test_another_python_refuses_a_module_for_ours(
     version: str, module: bytes, tmp_path: Path
 ) -> None:
@@ -132,20 +132,24 @@ def test_another_python_refuses_a_module_for_ours(
     assert (done.returncode != 0) == (found.status == "failed") == (theirs != OWN)
 
 
-@pytest.mark.parametrize("version", ["3.8", "3.10", "3.11", "3.13"])
-def test_each_python_exports_what_the_table_says(version: str) -> None:
-    python = pyenv_python(version)
-    need(python, f"no Python {version}")
+def test_each_python_exports_what_the_table_says() -> None:
     names = sorted(table())
     code = "import ctypes, sys; api = ctypes.pythonapi; names = sys.stdin.read().split(); "
     code += "print([hasattr(api, name) for name in names])"
-    done = subprocess.run(
-        [str(python), "-c", code], input=" ".join(names), capture_output=True, text=True, check=True
-    )
-    has = dict(zip(names, json.loads(done.stdout.lower()), strict=True))
-    minor = int(version[2:])
-    expected = {name: first <= minor <= last for name, (first, last) in table().items()}
-    assert {name for name in names if has[name] != expected[name]} == set()
+    seen = []
+    for minor in range(8, 14):
+        python = pyenv_python(f"3.{minor}")
+        if python is None:
+            continue
+        command = [str(python), "-c", code]
+        done = subprocess.run(
+            command, input=" ".join(names), capture_output=True, text=True, check=True
+        )
+        has = dict(zip(names, json.loads(done.stdout.lower()), strict=True))
+        expected = {name: first <= minor <= last for name, (first, last) in table().items()}
+        assert {name for name in names if has[name] != expected[name]} == set(), minor
+        seen.append(minor)
+    need({10, 11} <= set(seen), "no Python 3.10 and 3.11")
 
 
 CALLS = "void {0}(void); void f(void) {{ Py_IncRef(); {0}(); }}"

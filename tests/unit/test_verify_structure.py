@@ -72,6 +72,14 @@ FAULTS: dict[str, tuple[Fault, str, str, str]] = {
         of_record("example", "\udcff".encode("utf-8", "surrogateescape").decode("latin-1")),
         "record", "failed", "is in RECORD but not in the wheel",
     ),
+    "too many lines": (
+        of_record("example/data.txt", "x,,\n" * 200 + "example/data.txt"), "record", "failed",
+        "It has more than 110 lines.",
+    ),
+    "huge METADATA": (
+        of_metadata("Version: 1.0", "Version: 1.0\nKeywords: " + "x" * (3 << 20)), "structure",
+        "failed", "METADATA is missing or cannot be read",
+    ),
     "outside": (
         of_record("example/data.txt", "../data.txt"), "record", "failed", "outside the wheel",
     ),

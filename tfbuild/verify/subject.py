@@ -8,6 +8,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -22,7 +23,8 @@ STRONG = ("sha256", "sha384", "sha512")
 """Hashes that a RECORD may use."""
 _IN_MEMORY = 64 << 20
 _HEAD = 64
-_DIST_INFO = ("METADATA", "WHEEL", "RECORD")
+_DIST_INFO = {"METADATA": 2 << 20, "WHEEL": 1 << 20, "RECORD": 64 << 20}
+"""Bytes that each may have at most; more is an attack on whoever parses it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +91,7 @@ def read(wheel: Archive, progress: Progress) -> Subject:
         SaveError: no room for it.
     """
     texts = {name: text for name in _DIST_INFO if (text := _text(wheel, name)) is not None}
-    rows, fault = _rows(texts.get("RECORD"))
+    rows, fault = _rows(texts.get("RECORD"), 2 * len(wheel.members) + 100)
     algorithms = {row.path: row.algorithm for row in rows if row.algorithm in STRONG}
     found = _Found()
     total = wheel.unpacked_size >> 20
@@ -124,22 +126,28 @@ def _release(wheel: Archive) -> str | None:
 
 
 def _text(wheel: Archive, name: str) -> bytes | None:
+    info = wheel.members.get(f"{wheel.dist_info}/{name}")
+    if info is None or info.file_size > _DIST_INFO[name]:
+        return None
     try:
         return wheel.text(name)
     except WheelError:
         return None
 
 
-def _rows(record: bytes | None) -> tuple[tuple[Row, ...], str]:
+def _rows(record: bytes | None, most: int) -> tuple[tuple[Row, ...], str]:
     if record is None:
         return (), "There is none, or it cannot be unpacked."
     try:
-        lines = [line for line in csv.reader(io.StringIO(record.decode())) if line]
+        reader = csv.reader(io.StringIO(record.decode()))
+        lines = list(islice((line for line in reader if line), most + 1))
     except (UnicodeDecodeError, csv.Error) as error:
         return (), f"It is not a table of comma-separated values in UTF-8: {error}"
     wrong = next((line for line in lines if len(line) != 3), None)  # noqa: PLR2004
     if wrong is not None:
         return (), f"A line has {len(wrong)} columns instead of three: {','.join(wrong)[:200]}"
+    if len(lines) > most:
+        return (), f"It has more than {most} lines."
     return tuple(_row(*line) for line in lines), ""
 
 

@@ -4,9 +4,10 @@ Read as the loader reads it, from the dynamic segment; section headers may be mi
 """
 
 import struct
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, BinaryIO
 
 from tfbuild.code import headers
@@ -16,6 +17,8 @@ _MAX_TAGS = 4096
 _MAX_VERSIONS = 10_000
 _MAX_TEXT = 4096
 _MAX_SYMBOLS = 4_000_000
+_MAX_IMPORTS = 20_000
+_MAX_NAME = 256
 _SHOWN = 8
 """Symbols kept of each version."""
 _WEAK_VERSION = 0x2
@@ -37,7 +40,7 @@ class Version:
     name: str
     """"GLIBC_2.14"."""
     symbols: tuple[str, ...]
-    """Up to eight of the symbols, by name, as the table has them: "memcpy"."""
+    """The first eight of the symbols in the table, sorted: "memcpy"."""
     count: int
     """How many symbols."""
     weak: bool
@@ -60,7 +63,8 @@ class Dynamic:
     versions: tuple[Version, ...] = ()
     """In the order of the file."""
     imports: frozenset[str] = frozenset()
-    """Names of symbols that must come from elsewhere, those of C++ left out."""
+    """Names of symbols that must come from elsewhere, those of C++ and the weak ones left out; no
+    more than real libraries have."""
 
 
 def read(head: Headers, file: BinaryIO) -> Dynamic:
@@ -75,8 +79,8 @@ def read(head: Headers, file: BinaryIO) -> Dynamic:
         return Dynamic()
     table = _Tables(head, file, tags)
     runpath = table.texts("runpath", ":")
-    versions = dict(table.verneed())
-    users, imports = table.users()
+    versions = dict(islice(table.verneed(), _MAX_VERSIONS))
+    counts, some, imports = table.users()
     return Dynamic(
         is_there=True,
         needed=table.texts("needed"),
@@ -87,8 +91,8 @@ def read(head: Headers, file: BinaryIO) -> Dynamic:
             Version(
                 library=library,
                 name=name,
-                symbols=tuple(sorted(users.get(index, ()))[:_SHOWN]),
-                count=len(users.get(index, ())),
+                symbols=tuple(sorted(some.get(index, ()))),
+                count=counts[index],
                 weak=weak,
             )
             for index, (library, name, weak) in versions.items()
@@ -149,20 +153,23 @@ class _Tables:
                 break
             place += step
 
-    def users(self) -> tuple[dict[int, set[str]], frozenset[str]]:
-        """Return the symbols from elsewhere, by index of their version, and those of C."""
-        users: dict[int, set[str]] = defaultdict(set)
+    def users(self) -> tuple[Counter[int], dict[int, set[str]], frozenset[str]]:
+        """Return the symbols from elsewhere: how many by index of their version, some, and C's."""
+        counts: Counter[int] = Counter()
+        some: dict[int, set[str]] = defaultdict(set)
         imports: set[str] = set()
         count = self._symbols_before_exports()
         indices = self._indices(count)
         for position, (name, bind) in self._undefined(count):
-            text = self._text(name)
             index = indices[position] & 0x7FFF if indices else 0
-            if index > 1:
-                users[index].add(text)
-            if bind != _STB_WEAK and text and not text.startswith("_Z"):
+            counts[index] += 1
+            text = self._text(name)
+            if len(some[index]) < _SHOWN:
+                some[index].add(text)
+            is_c = bind != _STB_WEAK and text and not text.startswith("_Z")
+            if is_c and len(text) <= _MAX_NAME and len(imports) < _MAX_IMPORTS:
                 imports.add(text)
-        return users, frozenset(imports)
+        return counts, some, frozenset(imports)
 
     def _auxiliary(
         self, library: str, place: int, count: int

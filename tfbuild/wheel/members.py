@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tfbuild.errors import WheelError
 
-# TensorFlow 2.21 unpacks to 1.2 GB in some 20,000 members, at a ratio of 5.
-MAX_MEMBERS = 500_000
+# TensorFlow 2.21 unpacks to 1.2 GB in 15,578 members, at a ratio of 5.
+MAX_MEMBERS = 200_000
 MAX_UNPACKED = 32 << 30
 _BOMB_SIZE = 1 << 30
 _BOMB_RATIO = 150
