@@ -182,6 +182,7 @@ def _read_one(wheel: Archive, name: str, algorithm: str, found: _Found) -> None:
             return
         found.files[name] = Seen(size=size, digest=_spelt(hasher.digest()))
         if is_elf:
+            kept.flush()
             _facts(cast("BinaryIO", kept), name, found)
 
 
