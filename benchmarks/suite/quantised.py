@@ -17,9 +17,9 @@ from typing import Any, Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
+from suite.levels import SCALE, beside, ends, levels
+
 LENGTHS = (1, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 128, 129, 256, 1000)
-SCALE = 2.0**-3
-BYTE = 8
 TYPES = {
     "qint8": (tf.qint8, np.int8),
     "quint8": (tf.quint8, np.uint8),
@@ -27,13 +27,10 @@ TYPES = {
     "quint16": (tf.quint16, np.uint16),
 }
 
-Pair = "tuple[np.ndarray, np.ndarray]"
-"""(found, expected)."""
-
 
 @dataclass(frozen=True)
 class Case:
-    """One op at one type; `pairs` yields what was found and what it should be."""
+    """One op at one type; `pairs` yields (found, expected), arrays of one shape."""
 
     name: str
     pairs: Callable[[], Iterator[Any]]
@@ -62,33 +59,6 @@ class Case:
         }
 
 
-def levels(length: int, kind: Any) -> np.ndarray:
-    """Return whole numbers over all of a type's range, neighbours far apart, int64 (length,)."""
-    low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
-    # Odd, so that no number comes again before all have been.
-    step = 37 if np.iinfo(kind).bits == BYTE else 9973
-    return (11 + step * np.arange(length, dtype=np.int64)) % (high - low + 1) + low
-
-
-def _beside(numbers: np.ndarray, kind: Any, scale: Any = SCALE) -> Any:
-    """Return floats that quantise to these numbers; the lowest and highest lie far outside."""
-    low, high = np.iinfo(kind).min, np.iinfo(kind).max
-    # A quarter of a quantum, towards zero: then it does not matter that for signed 8 bits oneDNN's
-    # kernel has 127.5 levels (scaled) where TensorFlow's own has 127.
-    real = (numbers - 0.25 * np.sign(numbers)) * scale
-    real = np.where(numbers == low, (low - 1000.0) * scale, real)
-    real = np.where(numbers == high, (high + 1000.0) * scale, real)
-    return real.astype(np.float32)
-
-
-def _range(kind: Any, scale: Any = SCALE, mode: str = "") -> tuple[Any, Any]:
-    """Return the floats that stand for the ends; where numbers are scaled, the same both ways."""
-    low, high = np.iinfo(kind).min, np.iinfo(kind).max
-    if mode == "SCALED" and low < 0:
-        low = -high
-    return np.float32(low * np.asarray(scale)), np.float32(high * np.asarray(scale))
-
-
 def _plain(tensor: Any) -> np.ndarray:
     """Return the whole numbers of a quantised tensor, int64."""
     plain = {tf.qint8: tf.int8, tf.quint8: tf.uint8, tf.qint16: tf.int16, tf.quint16: tf.uint16}
@@ -103,10 +73,10 @@ def _quantised(numbers: np.ndarray, name: str) -> Any:
 
 def _quantise(name: str, mode: str) -> Iterator[Any]:
     dtype, kind = TYPES[name]
-    low, high = _range(kind, SCALE, mode)
+    low, high = ends(kind, SCALE, mode)
     for length in LENGTHS:
         expected = levels(length, kind)
-        real = _beside(expected, kind)
+        real = beside(expected, kind)
         found = tf.quantization.quantize(real, low, high, dtype, mode=mode)[0]
         yield _plain(found), expected
         if mode == "SCALED":
@@ -120,18 +90,18 @@ def _quantise_axis(name: str, mode: str) -> Iterator[Any]:
     """Quantise with another range for each slice: what failed in TensorFlow's own test."""
     dtype, kind = TYPES[name]
     scales = np.array([2.0**-1, 2.0**-3, 2.0**-5])
-    low, high = _range(kind, scales, mode)
+    low, high = ends(kind, scales, mode)
     for axis, shape in ((0, (3, 200)), (1, (2, 3, 129)), (2, (5, 33, 3)), (1, (64, 3))):
         spread = scales.reshape([3 if at == axis else 1 for at in range(len(shape))])
         expected = levels(int(np.prod(shape)), kind).reshape(shape)
-        real = _beside(expected, kind, spread)
+        real = beside(expected, kind, spread)
         found = tf.quantization.quantize(real, low, high, dtype, mode=mode, axis=axis)[0]
         yield _plain(found), expected
 
 
 def _dequantise(name: str, mode: str) -> Iterator[Any]:
     _, kind = TYPES[name]
-    low, high = _range(kind, SCALE, mode)
+    low, high = ends(kind, SCALE, mode)
     for length in LENGTHS:
         numbers = levels(length, kind)
         found = tf.quantization.dequantize(_quantised(numbers, name), low, high, mode=mode)
@@ -139,10 +109,10 @@ def _dequantise(name: str, mode: str) -> Iterator[Any]:
 
 
 def _there_and_back() -> Iterator[Any]:
-    low, high = _range(np.int8)
+    low, high = ends(np.int8)
     for length in LENGTHS:
         numbers = levels(length, np.int8)
-        real, expected = _beside(numbers, np.int8), (numbers * SCALE).astype(np.float32)
+        real, expected = beside(numbers, np.int8), (numbers * SCALE).astype(np.float32)
         for mode in ("HALF_TO_EVEN", "HALF_UP"):
             found = tf.quantization.quantize_and_dequantize_v2(
                 real, low, high, num_bits=8, range_given=True, round_mode=mode

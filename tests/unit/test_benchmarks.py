@@ -256,6 +256,19 @@ def test_the_worker_wrongly_used_explains_itself() -> None:
     assert "standard input" in done.stderr
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16])
+def test_numbers_for_quantised_ops_tell_every_place_apart(kind: Any) -> None:
+    levels, limits = suite("levels"), np.iinfo(kind)
+    numbers = levels.levels(1000, kind)
+    assert all(len(set(numbers[begin : begin + 256])) == 256 for begin in range(744))
+    assert limits.min <= numbers.min() < numbers.max() <= limits.max
+    # What rounds to a number lies nearer to it than to any other, or beyond the ends.
+    real = levels.beside(numbers, kind) * 8
+    inside = (numbers > limits.min) & (numbers < limits.max)
+    assert (np.abs(real - numbers)[inside] <= 0.25).all()
+    assert (np.clip(np.round(real), limits.min, limits.max) == numbers).all()
+
+
 @pytest.mark.parametrize(
     ("request_text", "message"),
     [
