@@ -100,6 +100,7 @@ def title(component: str) -> str:
 
 
 _FIRST = re.compile(r"_Z+N?[KVrRO]*(\d{1,3})").match
+_STANDARD = re.compile(r"_Z+N?[KVrRO]*S[tabsiod]").match
 _Find = Callable[[str], re.Match[str] | None]
 
 
@@ -142,7 +143,7 @@ class _Table:
         if symbol[:2] == "_Z" or symbol[:8] == "_GLOBAL_":
             if found := self.inside(symbol):
                 return self.namespaces[found[1].lstrip("0123456789")]
-            return _group(self.files, source) or (STANDARD if "St" in symbol else OTHER)
+            return _group(self.files, source) or (STANDARD if _STANDARD(symbol) else OTHER)
         if not symbol:
             return UNKNOWN
         return _group(self.names, symbol) or _group(self.files, source) or OTHER
