@@ -19,8 +19,10 @@ from tests.libraries import compiled, need_tools, objdump
 from tests.wheels import make_wheel
 from tfbuild import artifact
 from tfbuild.code import library as code
+from tfbuild.code import sample
 from tfbuild.code.evidence import Evidence
 from tfbuild.errors import NothingToDoError, SaveError, WheelError
+from tfbuild.resources import DATA
 from tfbuild.wheel.inspect import inspect, installed
 from tfbuild.wheel.inspection import Inspection
 from tfbuild.wheel.label import relabel
@@ -250,6 +252,42 @@ def test_a_second_inspection_decodes_nothing(
     # One more byte of comment, and it is another wheel.
     with zipfile.ZipFile(wheel, "a") as zipped:
         zipped.comment = b"x"
+    with pytest.raises(AssertionError, match="decoded again"):
+        inspect(wheel, cache=cache)
+
+
+def test_a_full_result_serves_who_asks_for_less_and_not_the_reverse(
+    wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sample, "UNIT", 1)
+    monkeypatch.setattr(sample, "FEWEST", 10)
+    cache = tmp_path / "cache"
+    sampled = inspect(wheel, cache=cache)
+    whole = inspect(wheel, cache=cache, full=True)
+    assert sampled.code is not None
+    assert whole.code is not None
+    assert (sampled.code.mode, whole.code.mode) == ("sample", "full")
+    assert inspect(wheel, cache=cache) == whole
+    (cache / min(cache.iterdir(), key=lambda path: path.stat().st_mtime_ns)).unlink()
+    monkeypatch.setattr(code, "opened", refuse)
+    assert inspect(wheel, cache=cache) == whole
+
+
+def test_new_facts_or_another_version_make_a_result_anew(
+    wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    inspect(wheel, cache=cache)
+    monkeypatch.setattr(code, "opened", refuse)
+    inspect(wheel, cache=cache)
+    with monkeypatch.context() as other:
+        other.setattr("tfbuild.wheel.inspect.__version__", "9.9")
+        with pytest.raises(AssertionError, match="decoded again"):
+            inspect(wheel, cache=cache)
+    facts = tmp_path / "facts"
+    shutil.copytree(DATA, facts)
+    (facts / "components.toml").write_text("# changed")
+    monkeypatch.setattr("tfbuild.wheel.inspect.DATA", facts)
     with pytest.raises(AssertionError, match="decoded again"):
         inspect(wheel, cache=cache)
 

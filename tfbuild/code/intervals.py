@@ -11,7 +11,8 @@ CONFIDENCE = 0.95
 _TAIL = (1 - CONFIDENCE) / 2
 _LARGE = 200.0
 _NORMAL = 1.959963984540054
-_STEPS, _TERMS = 40, 2000
+_SMALL = 0.1
+_STEPS, _TERMS = 60, 2000
 _CONVERGED = 1e-10
 
 
@@ -49,9 +50,9 @@ def gamma_quantile(shape: float, share: float) -> float:
 
 def _solved(shape: float, share: float, guess: float) -> float:
     low, high = 0.0, max(2 * shape, guess) + 20.0
-    # For small shapes P(x) is about x^shape / gamma(shape + 1).
+    # Of small x the share is nearly x^shape / gamma(shape + 1), and never more.
     small = math.exp((math.log(share) + math.lgamma(shape + 1)) / shape)
-    x = guess if guess > small else min(small, high)
+    x = small if small < _SMALL else min(max(guess, small), high)
     for _ in range(_STEPS):
         error = _lower(shape, x) - share
         low, high = (low, x) if error > 0 else (x, high)

@@ -8,6 +8,7 @@ Statistics 14, 1943, 333-362). Neighbours are alike, so the spread that independ
 is a cautious one for this sample.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,8 +29,11 @@ UNIT = 1 << 10
 SEED = 1
 MOST, FEWEST, PER_UNIT = 6_000, 500, 1 << 13
 """Units: the most, the fewest, and for how many bytes of code one is taken."""
-# An instruction of an extension has at least four bytes: what a class that was never seen may have.
-_DENSEST = 1 / 4
+# Instructions per byte: so many times the densest unit that was seen may another one have that was
+# not, at least and at most so many. Found by sampling whole libraries of TensorFlow and jaxlib 300
+# times: with these, intervals held the truth of every rare extension in 98 % of samples or more;
+# with the densest unit seen alone, of popcnt, bmi2 and avx512dq in 84 to 91 %.
+_DENSER, _DENSE, _DENSEST = 3, 0.01, 0.25
 # Decoding falls into step with the instructions within a few of them.
 _RUN_UP = 64
 _BATCH = 1 << 11
@@ -115,19 +119,19 @@ def estimate(library: Library, number: int, seed: int = SEED) -> Sampled:
     )
 
 
-def estimated(values: Floats, densest: float) -> Count:
-    """Return the estimate of a total from independent estimates of it.
+def estimated(values: Floats, size: int) -> Count:
+    """Return the estimate of a total.
 
     Args:
-        values: one estimate for each unit.
-        densest: the largest that such an estimate could be, for a thing that was never seen.
+        values: the count per byte in each unit.
+        size: bytes of all code.
     """
     number = len(values)
-    mean = float(values.mean())
+    mean, largest = float(values.mean()), float(values.max())
     variance = float(values.var(ddof=1)) / number
-    largest = float(values.max()) or densest
-    low, high = intervals.interval(mean, variance, largest / number)
-    return Count(value=round(mean), low=int(low), high=round(high + 0.5))
+    densest = min(max(_DENSER * largest, _DENSE), _DENSEST) if largest else _DENSEST
+    low, high = intervals.interval(mean, variance, densest / number)
+    return Count(value=round(mean * size), low=int(low * size), high=math.ceil(high * size))
 
 
 def _batches(library: Library, owners: Owners, units: Units) -> Iterator[Batch]:
@@ -168,9 +172,9 @@ def _by_unit(batch: Batch) -> Floats:
 
 
 def _total(library: Library, units: Units, table: Floats) -> Tally:
-    values = table * (units.total / units.size)[:, None]
+    values = table / units.size[:, None]
     return forms.tally(
-        lambda column: estimated(values[:, column], units.total * _DENSEST),
+        lambda column: estimated(values[:, column], units.total),
         functions=int((~library.pieces.is_data).sum()),
         size=units.total,
         decoded=int(units.size.sum()),
@@ -180,7 +184,7 @@ def _total(library: Library, units: Units, table: Floats) -> Tally:
 def _parts(library: Library, units: Units, table: Floats, where: Numbers) -> Iterator[Tally]:
     """Yield one tally for each place; their bytes and functions add up to those of all code."""
     number = int(where.max()) + 1
-    values = table * (units.total / units.size)[:, None]
+    values = table / units.size[:, None]
     whole = library.pieces.size[units.piece]
     size = _shares(np.bincount(where, minlength=number), units.total)
     functions = _shares(
@@ -191,7 +195,7 @@ def _parts(library: Library, units: Units, table: Floats, where: Numbers) -> Ite
 
         def count(column: int, mine: Floats = mine) -> Count:
             found = mine[:, column]
-            return estimated(found, 0.0) if found.any() else Count.exactly(0)
+            return estimated(found, units.total) if found.any() else Count.exactly(0)
 
         yield forms.tally(
             count,

@@ -16,12 +16,14 @@ from packaging.tags import Tag, parse_tag
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from tfbuild import artifact
+from tfbuild import __version__, artifact
 from tfbuild import installed as environments
 from tfbuild.code import minimum
 from tfbuild.errors import NothingToDoError, SaveError, UsageError
 from tfbuild.progress import Progress, Silent
+from tfbuild.resources import DATA
 from tfbuild.wheel import archive as archives
+from tfbuild.wheel import libraries
 from tfbuild.wheel.contents import Contents, InstalledContents, WheelContents
 from tfbuild.wheel.examine import examine
 from tfbuild.wheel.inspection import Inspection, Library
@@ -29,6 +31,8 @@ from tfbuild.wheel.release import tensorflow_release
 
 _SILENT = Silent()
 _RECORD = "tfbuild.json"
+# What a result rests on beside the files.
+_FACTS = ("components.toml", "dispatchers.toml", "targets.toml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +77,13 @@ def inspect(
             size=path.stat().st_size,
             sha256=artifact.sha256(path),
         )
-        key = f"{path.name}\n{identity.sha256}\n{full}"
         contents = WheelContents(wheel)
-        return _remembered(cache, key, lambda: _inspection(contents, identity, progress, full=full))
+        return _remembered(
+            cache,
+            f"{path.name}\n{identity.sha256}",
+            lambda: _inspection(contents, identity, progress, full=full),
+            full=full,
+        )
 
 
 def installed(
@@ -112,11 +120,22 @@ def installed(
         size=None,
         sha256=None,
     )
-    largest = max(contents.sizes, key=contents.sizes.__getitem__, default="")
-    changed = (folder.parent / largest).stat().st_mtime_ns
+    return _remembered(
+        cache,
+        _state(folder, contents),
+        lambda: _inspection(contents, identity, progress, full=full),
+        full=full,
+    )
+
+
+def _state(folder: Path, contents: InstalledContents) -> str:
+    """Return what differs when an installed distribution has been changed."""
     listed = hashlib.sha256(contents.text("RECORD") or b"").hexdigest()
-    key = f"{folder}\n{listed}\n{largest}\n{changed}\n{full}"
-    return _remembered(cache, key, lambda: _inspection(contents, identity, progress, full=full))
+    changed = [
+        f"{name} {contents.sizes[name]} {(folder.parent / name).stat().st_mtime_ns}"
+        for name in libraries.names_in(contents)
+    ]
+    return "\n".join([str(folder), listed, *changed])
 
 
 def _found(place: Path | None, distribution: str | None) -> Path:
@@ -149,23 +168,32 @@ def _site_folders(place: Path) -> list[Path]:
     )
 
 
-def _remembered(cache: Path | None, key: str, make: Callable[[], Inspection]) -> Inspection:
+def _remembered(
+    cache: Path | None, key: str, make: Callable[[], Inspection], *, full: bool
+) -> Inspection:
+    """Return an earlier result, or make and keep one; a full one serves who asks for less."""
     if cache is None:
         return make()
-    path = cache / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
-    if path.exists():
-        try:
-            return artifact.load(Inspection, path)
-        except UsageError:
-            # Written by another version, or damaged: made anew below.
-            pass
+    for mode in ("full",) if full else ("full", "sample"):
+        path = _kept(cache, key, mode)
+        if path.exists():
+            try:
+                return artifact.load(Inspection, path)
+            except UsageError:
+                # Written by another version, or damaged: made anew below.
+                pass
     result = make()
     try:
-        artifact.save(result, path)
+        artifact.save(result, _kept(cache, key, result.code.mode if result.code else "full"))
     except SaveError as error:
         # The result itself is there; only the next time will be slow.
         return replace(result, notes=(*result.notes, f"The result is not kept: {error.what}"))
     return result
+
+
+def _kept(cache: Path, key: str, mode: str) -> Path:
+    parts = [key, mode, __version__, *((DATA / name).read_text("utf-8") for name in _FACTS)]
+    return cache / f"{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()}.json"
 
 
 def _inspection(
