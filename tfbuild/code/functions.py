@@ -169,7 +169,7 @@ def _inside(rows: headers.Table, value: NDArray[np.uint64], ranges: Numbers) -> 
 
 def _found(rows: headers.Table, value: NDArray[np.uint64], source: Numbers, names: int) -> _Found:
     kind = rows["info"] & 0xF
-    size = np.minimum(rows["size"], _MAX_SIZE).astype(np.int64)
+    size = np.minimum(rows["size"].astype(np.uint64), _MAX_SIZE).astype(np.int64)
     return _Found(
         value.astype(np.int64),
         size,
