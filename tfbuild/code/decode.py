@@ -33,7 +33,11 @@ def unpadded(data: bytes, code: int) -> bytes:
 
     Older linkers pad with zeros, which would decode as additions.
     """
-    return data if any(data[code:]) else data[:code]
+    return data[:code] if _is_zero(data[code:]) else data
+
+
+def _is_zero(data: bytes) -> bool:
+    return data == bytes(len(data))
 
 
 def straight(bits: int, data: bytes) -> list[int]:
@@ -101,7 +105,7 @@ def blocks(library: Source, bits: int, offset: int, size: int) -> Iterator[tuple
     while position < size:
         length = min(BLOCK, size - position)
         data = library.read(offset + position, min(length + LONGEST, size - position))
-        if not any(data[:length]):
+        if _is_zero(data[:length]):
             yield length, Swept([], 0, length)
             position += length
             continue
