@@ -11,9 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import need
-from tfbuild import target
+from tfbuild import environment, host, spec, target
+from tfbuild.choice import choose
+from tfbuild.code import minimum
+from tfbuild.installer import Installer
+from tfbuild.progress import Silent
 from tfbuild.verify import instructions
-from tfbuild.wheel.inspect import inspect
+from tfbuild.wheel.inspect import inspect, installed
 
 
 @pytest.mark.network
@@ -46,3 +50,35 @@ def test_numpy_needs_its_documented_baseline(version: str, tmp_path: Path) -> No
     check, flags = instructions.check(code, target.find("x86-64"))
     assert check.status == "failed"
     assert "_PRESCOTT" in " ".join(check.details)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("requirement", "lowest"),
+    # What pip's wheels are compiled with is in TensorFlow's .bazelrc (avx_linux: -mavx). Since some
+    # release after 2.18 Eigen converts half-precision numbers by F16C, which Sandy Bridge lacks.
+    [("tensorflow-cpu==2.14.0", "sandybridge"), ("tensorflow-cpu==2.21.0", "ivybridge")],
+)
+def test_the_official_wheels_need_avx_and_hold_more(requirement: str, lowest: str) -> None:
+    cpu, installer = host.detect(), Installer()
+    (choice,) = choose(
+        [spec.parse(requirement)], environment.here(cpu, Path("wheels"), installer)
+    ).choices
+    need(choice.interpreter, f"no Python {choice.python} for {requirement}")
+    made = environment.prepare(choice, installer, cpu, Silent())
+    found = installed(made.python)
+    code = found.code
+    assert code is not None
+    assert code.symbols == "full"
+    assert minimum.of(code).target == lowest
+    assert minimum.excess(code, target.find(lowest).requires) == ()
+    # What is beyond AVX is chosen at run time, and whoever does it is named.
+    for name in ("xnnpack", "boringssl", "tflite"):
+        part = code.part(name)
+        assert part
+        assert not part.always.has("avx2")
+    assert any(part.dispatched.has("avx2") for part in code.parts)
+    assert {"onednn", "xla"} <= {one.component for one in code.generators}
+    _, flags = instructions.check(code, target.find("haswell"))
+    assert flags.status == "failed"
+    assert [text.split()[0] for text in flags.details] == ["AVX2", "FMA", "BMI2"]
