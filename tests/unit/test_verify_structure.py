@@ -225,7 +225,7 @@ def test_several_faults_are_counted_and_listed(tmp_path: Path) -> None:
     for number in range(30):
         faults.added(f"example/new{number:02}.py")(wheel)
     found = verdicts(wheel)["record"]
-    assert found.found == "30 faults."
+    assert found.found == "30 faults, the first: example/new00.py is not in RECORD."
     assert len(found.details) == 21
     assert found.details[-1] == "and 10 more"
 

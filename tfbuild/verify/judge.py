@@ -34,7 +34,7 @@ def judged(
     return Check(
         name=name,
         status="failed" if faults else "warning",
-        found=found[0] if len(found) == 1 else f"{_count(faults, oddities)}.",
+        found=found[0] if len(found) == 1 else f"{_count(faults, oddities)}, the first: {found[0]}",
         details=shown(found) if len(found) > 1 else tuple(details),
         why=why,
         do=do,
@@ -53,7 +53,7 @@ def skipped(name: str, why: str) -> Check:
 
 
 def _count(faults: Sequence[str], oddities: Sequence[str]) -> str:
-    words = [_number(len(faults), "fault", "faults"), _number(len(oddities), "oddity", "oddities")]
+    words = [_number(len(faults), "fault", "faults"), _number(len(oddities), "warning", "warnings")]
     return " and ".join(filter(None, words))
 
 
