@@ -1,6 +1,6 @@
 """The tables of `inspect`: what machine code uses, by component and altogether."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rich.columns import Columns
@@ -39,8 +39,6 @@ _WIDTHS = {128: "xmm, 128 bits", 256: "ymm, 256 bits", 512: "zmm, 512 bits"}
 def show(code: "Evidence", out: "Console") -> None:
     """Print the evidence of one library, or of a wheel's libraries together."""
     out.print(_components(code, wide=out.width >= _WIDE))
-    for line in _generated(code):
-        out.print(Text(line))
     if code.needs:
         out.print()
         _show_needs(code.needs, out)
@@ -120,15 +118,6 @@ def widest(dispatched: "Tally", always: Iterable[str]) -> str:
     """Return the family that a choice at run time gains most by, "" if none is beyond `always`."""
     found = {name for name in FAMILIES if _of(dispatched, name)} - {*always}
     return next((name for name in BEST if name in found), "")
-
-
-def _generated(code: "Evidence") -> Iterator[str]:
-    from tfbuild.code import components
-
-    for one in code.generators:
-        kinds = families(one.extensions)
-        what = f"has generators for {', '.join(kinds)}" if kinds else "for the CPU that it finds"
-        yield f"{components.title(one.component)} writes code at run time too ({what})."
 
 
 def _show_needs(needs: Iterable["Need"], out: "Console") -> None:
