@@ -1,15 +1,15 @@
 """Whether a machine can run a wheel, told before anything of the wheel is imported."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from packaging.version import InvalidVersion, Version
 
 from tfbuild import pythons
-from tfbuild.code import minimum
-from tfbuild.code.evidence import Need
+from tfbuild.code import components, minimum
+from tfbuild.code.evidence import Need, Witness
 from tfbuild.host import Host
 
 if TYPE_CHECKING:
@@ -47,17 +47,18 @@ def match(found: "Inspection", host: Host, *, glibc: str | None) -> HostMatch:
     """
     obstacles = [*_platform(found, host), *_architecture(found, host), *_glibc(found, glibc)]
     doubts = [*_undecoded(found), *_unknown_glibc(found, glibc)]
-    missing = () if obstacles or not found.code else minimum.excess(found.code, host.features)
+    lacking = () if obstacles or not found.code else minimum.excess(found.code, host.features)
+    missing = tuple(need for need in lacking if not _is_avoided(need, host))
     unnamed = [need.extension for need in found.code.unsure] if found.code else []
-    sure = [need for need in missing if _is_sure(need, found)]
+    sure = [need for need in missing if _is_sure(need, found, host)]
     if sure:
-        lacking = ", ".join(need.extension for need in sure)
-        obstacles.append(f"Its code needs {lacking}, which this CPU does not offer.")
+        names = ", ".join(need.extension for need in sure)
+        obstacles.append(f"Its code needs {names}, which this CPU does not offer.")
     unsure = [need.extension for need in missing if need not in sure]
     if unsure := [*unsure, *(name for name in unnamed if name not in host.features)]:
         doubts.append(
-            f"It holds {', '.join(unsure)}, which this CPU does not offer, in code without names: "
-            "whether that is chosen at run time cannot be told."
+            f"It holds {', '.join(unsure)}, which this CPU does not offer: whether that code is "
+            "chosen at run time cannot be told."
         )
     return HostMatch(
         verdict="no" if obstacles else "unknown" if doubts else "yes",
@@ -130,11 +131,26 @@ def _undecoded(found: "Inspection") -> list[str]:
     return sorted({one.unknown for one in found.libraries if one.unknown})
 
 
-def _is_sure(need: Need, found: "Inspection") -> bool:
-    """Return whether a named function needs it: without names, a guard may be overlooked."""
+def _is_sure(need: Need, found: "Inspection", host: Host) -> bool:
+    """Return whether a named function needs it that this CPU gets to.
+
+    Without names, a guard may be overlooked.
+    """
     named = {one.name: one.code.symbols == "full" for one in found.libraries if one.code}
-    return any(_is_named(witness.library, named) for witness in need.first)
+    return any(named.get(witness.library, True) for witness in _reaches(host, need.first))
 
 
-def _is_named(library: str, named: Mapping[str, bool]) -> bool:
-    return named.get(library, True)
+def _is_avoided(need: Need, host: Host) -> bool:
+    """Return whether this CPU fails the check before each function that needs it.
+
+    A check may promise less than its functions use; a CPU that does not even have that much never
+    gets there.
+    """
+    return need.functions <= len(need.first) and not any(_reaches(host, need.first))
+
+
+def _reaches(host: Host, witnesses: Iterable[Witness]) -> Iterator[Witness]:
+    """Give the functions that this CPU gets to: it fails no check before them."""
+    for witness in witnesses:
+        if not witness.guard or components.promises(witness.guard) <= host.features:
+            yield witness
