@@ -194,6 +194,21 @@ def test_musl_and_glibc_are_not_mixed(tmp_path: Path) -> None:
     assert "pkg/m.so is linked against musl" in "\n".join((other.found, *other.details))
 
 
+@pytest.mark.parametrize("level", ["baseline", "v2", "v3", "v4"])
+def test_a_library_that_names_a_level_of_cpu(level: str, tmp_path: Path) -> None:
+    """glibc does not load it on a lesser CPU, so no tag fits."""
+    source = _HEAD + _CALLS["2.2.5"]
+    built = library(tmp_path / "c", source, "-nostartfiles", f"-Wl,-z,x86-64-{level}")
+    shown = subprocess.run(
+        ["readelf", "-n", tmp_path / "c/m.so"], capture_output=True, text=True, check=True
+    )
+    assert f"x86 ISA needed: x86-64-{level}" in shown.stdout
+    wheel = wheel_of(tmp_path, "py3-none-manylinux_2_17_x86_64", m_so=built)
+    found = check_of(wheel)
+    assert (found.status == "passed") == (auditwheel(wheel) != "linux_x86_64")
+    assert (f"needs x86-64-{level}" in found.found) == (level != "baseline")
+
+
 def test_a_forbidden_symbol_of_an_allowed_library(tmp_path: Path) -> None:
     folder = tmp_path / "c"
     source = "int inflate_fast(void) { return 1; }"

@@ -140,6 +140,8 @@ def _broken(subject: Subject, promise: Promise, best: str, loading: Loading) -> 
 def _excess(policy: Policy, libraries: dict[str, Facts], loading: Loading) -> Iterator[str]:
     """Yield what libraries need beyond a policy, in words."""
     for name, facts in libraries.items():
+        if facts.level:
+            yield f"{name} says that it needs x86-64-v{facts.level}, which not every CPU is."
         for version in facts.dynamic.versions:
             if not version.library.startswith(_LOADERS) and policy.lacks(version.name):
                 some = ", ".join(f"{symbol}@{version.name}" for symbol in version.symbols[:3])

@@ -13,7 +13,7 @@ from elftools.elf.enums import ENUM_E_MACHINE
 from tfbuild.code import headers
 from tfbuild.code.headers import Headers
 from tfbuild.code.source import FileSource, Source
-from tfbuild.wheel import dynamic
+from tfbuild.wheel import dynamic, notes
 from tfbuild.wheel.dynamic import Dynamic
 
 MAGIC = b"\x7fELF"
@@ -44,6 +44,8 @@ class Facts:
     """Symbol versions without which it does not load: "GLIBC_2.17", "GLIBCXX_3.4.19"."""
     dynamic: Dynamic
     """What it asks of the loader."""
+    level: int = 0
+    """The level of x86-64 without which the loader refuses it: 3 for x86-64-v3; 0: any."""
 
 
 def facts(file: BinaryIO, name: str) -> Facts:
@@ -64,6 +66,7 @@ def facts(file: BinaryIO, name: str) -> Facts:
         comments=_comments(source, head),
         versions=frozenset(each.name for each in asked.versions if not each.weak),
         dynamic=asked,
+        level=notes.level(head, source),
     )
 
 
