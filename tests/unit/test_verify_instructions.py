@@ -35,6 +35,7 @@ def outcome(code: Evidence | None, name: str | None) -> tuple[str, str]:
         (evidence(part("eigen", HASWELL), needs=["avx2"]), "sandybridge", ("failed", "passed")),
         (evidence(part("other", tally(sse=400))), "haswell", ("passed", "failed")),
         (evidence(part("other", tally(sse=400))), "x86-64", ("passed", "passed")),
+        (evidence(part("other", tally(sse=20))), "haswell", ("passed", "skipped")),
         (None, "haswell", ("skipped", "skipped")),
         (PIP, None, ("passed", "skipped")),
         (PIP, "neoverse-v1", ("failed", "skipped")),
@@ -87,6 +88,13 @@ def test_flags_that_did_not_arrive_are_named() -> None:
     assert [text.split()[0] for text in found.details] == ["AVX2", "FMA", "BMI2"]
     assert "did not reach" in found.why
     assert "tfbuild render" in found.do
+
+
+def test_what_was_looked_for_is_told() -> None:
+    _, found = check(evidence(part("eigen", HASWELL), needs=["avx2"]), target.find("haswell"))
+    assert found.found == "AVX, AVX2, FMA, BMI2: where the flags of haswell should put them."
+    _, found = check(evidence(part("other", tally(vex=400))), target.find("haswell"))
+    assert found.found.startswith("AVX: ")
 
 
 def test_without_names_too_much_is_a_warning() -> None:

@@ -62,8 +62,16 @@ def arrived(evidence: Evidence, one: Target) -> tuple[str, ...]:
     Of a sample, only what its interval excludes is called absent. Where names tell of no component
     that is known to have such instructions, only their complete absence counts.
     """
-    expected = [sign for sign in _SIGNS if _is_expected(sign, one)]
-    return tuple(text for sign in expected for text in _missing(sign, evidence))
+    return tuple(text for sign in _expected(one) for text in _missing(sign, evidence))
+
+
+def tells(evidence: Evidence, one: Target) -> tuple[str, ...]:
+    """Return the names of what was expected and could be looked for: ("AVX", "FMA")."""
+    return tuple(sign.name for sign in _expected(one) if _parts(sign, evidence))
+
+
+def _expected(one: Target) -> list[_Sign]:
+    return [sign for sign in _SIGNS if _is_expected(sign, one)]
 
 
 def _is_expected(sign: _Sign, one: Target) -> bool:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from tfbuild import target
 from tfbuild.code import components
-from tfbuild.code.arrival import arrived
+from tfbuild.code.arrival import arrived, tells
 from tfbuild.code.evidence import Evidence, Need
 from tfbuild.target import Target
 
-__all__ = ["Minimum", "arrived", "doubtful", "excess", "lowest", "of", "runs_on"]
+__all__ = ["Minimum", "arrived", "doubtful", "excess", "lowest", "of", "runs_on", "tells"]
 
 # PREFETCHW is emitted for CPUs that have it and is a nop on those that do not say so (see
 # targets.toml). 3DNow! itself has gone from CPUs, and no compiler emits it: data look like it.

@@ -132,10 +132,15 @@ def _witness(one: Witness) -> str:
 
 
 def _flags(evidence: Evidence, target: Target) -> Check:
+    looked = minimum.tells(evidence, target)
+    if not looked:
+        return skipped(
+            FLAGS, f"It has no code that would tell whether {target.name}'s flags arrived."
+        )
     absent = minimum.arrived(evidence, target)
     return judged(
         FLAGS,
-        good=f"What {target.name} has beyond older CPUs is where its flags should put it.",
+        good=f"{', '.join(looked)}: where the flags of {target.name} should put them.",
         faults=absent,
         why="The target's flags did not reach the compiler everywhere." if absent else "",
         do="Look at the compiler's commands in the build's log, and at tfbuild.bazelrc "
