@@ -150,6 +150,38 @@ def overlapping(wheel: Path) -> Path:
     return wheel
 
 
+def quoting(wheel: Path) -> Path:
+    """Let one member's data contain the next member, header and all (David Fifield's way, 2019).
+
+    A stored block of the first holds the second's header, and both end with the same data. Both
+    can be unpacked; a chain of many gives the famous bombs.
+    """
+    data = bytes(1000)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = packer.compress(data) + packer.flush()
+    inner = zipfile.ZipInfo("example/inner")
+    outer = zipfile.ZipInfo("example/outer")
+    for info in (inner, outer):
+        info.compress_type = zipfile.ZIP_DEFLATED
+    inner.CRC, inner.file_size, inner.compress_size = zlib.crc32(data), len(data), len(packed)
+    header = inner.FileHeader()
+    block = struct.pack("<BHH", 0, len(header), len(header) ^ 0xFFFF) + header
+    whole = header + data
+    outer.CRC, outer.file_size = zlib.crc32(whole), len(whole)
+    outer.compress_size = len(block) + len(packed)
+    with zipfile.ZipFile(wheel, "a") as archive:
+        assert archive.fp is not None
+        outer.header_offset = archive.start_dir
+        archive.fp.seek(outer.header_offset)
+        archive.fp.write(outer.FileHeader() + block + packed)
+        inner.header_offset = outer.header_offset + len(outer.FileHeader()) + 5
+        archive.start_dir = archive.fp.tell()
+        archive.filelist += [outer, inner]
+        archive.NameToInfo |= {info.filename: info for info in (outer, inner)}
+        archive._didModify = True  # type: ignore[attr-defined]
+    return wheel
+
+
 def _moved(wheel: Path, at: int, extra: bytes) -> Path:
     """Insert bytes before a place and correct what the directory and the end say of it."""
     data = wheel.read_bytes()

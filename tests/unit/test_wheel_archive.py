@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import faults
+from tests.conftest import need
 from tests.faults import INFO, MODULE, good
 from tfbuild.errors import WheelError
 from tfbuild.verify import static
@@ -29,6 +30,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
     "hidden": (faults.hidden, "belong to no member"),
     "two ends": (faults.two_ends, "belong to no member"),
     "overlap": (faults.overlapping, "overlaps"),
+    "quoted overlap": (faults.quoting, "example/inner overlaps example/outer"),
     "bomb": (faults.bomb, "ZIP bomb"),
     "twice": (faults.twice, "is in it twice"),
     "file and folder": (faults.added("example/data.txt/x"), "is a file and a folder"),
@@ -95,6 +97,17 @@ def test_every_beginning_of_a_wheel_is_refused(tmp_path: Path) -> None:
         wheel.write_bytes(whole[:length])
         with pytest.raises(WheelError), archive.opened(wheel):
             pass
+
+
+def test_a_quoted_overlap_is_one_that_others_unpack(tmp_path: Path) -> None:
+    """Else the fault above would be found for another reason."""
+    import shutil
+    import subprocess
+
+    need(shutil.which("unzip"), "unzip is missing")
+    wheel = faults.quoting(good(tmp_path))
+    done = subprocess.run(["unzip", "-p", wheel, "example/inner"], capture_output=True, check=False)
+    assert done.stdout == bytes(1000) or b"overlapped components" in done.stderr
 
 
 def test_the_good_wheel_is_good(tmp_path: Path) -> None:
