@@ -1,6 +1,6 @@
 """The tables of `inspect`: what machine code uses, by component and altogether."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rich.columns import Columns
@@ -55,8 +55,9 @@ def _components(code: "Evidence", *, wide: bool) -> Table:
         table.add_column(f"{'' if place else 'always'}\n{name}", justify="right", no_wrap=True)
     table.add_column("chosen at\nrun time", overflow="fold")
     shown, rest = _split(code)
+    always = families(code.required)
     for part in shown:
-        table.add_row(*_cells(part, columns))
+        table.add_row(*_cells(part, columns, always))
     if rest:
         size = sum(part.always.bytes + part.dispatched.bytes for part in rest)
         cells = [_sum(rest, name) for name in columns]
@@ -75,16 +76,16 @@ def _split(code: "Evidence") -> tuple[list["Part"], list["Part"]]:
     return (shown, rest) if len(rest) > 1 else (list(code.parts), [])
 
 
-def _cells(part: "Part", columns: Iterable[str]) -> list[str]:
+def _cells(part: "Part", columns: Iterable[str], always: Collection[str]) -> list[str]:
     from tfbuild.code import components
 
     whole = part.always.bytes + part.dispatched.bytes
-    always = [short(_of(part.always, name)) for name in columns]
+    counts = [short(_of(part.always, name)) for name in columns]
     return [
         components.title(part.component),
         short(whole),
-        *always,
-        ", ".join(chosen(part.dispatched)),
+        *counts,
+        ", ".join(beyond(part.dispatched, always)),
     ]
 
 
@@ -100,10 +101,9 @@ def _of(tally: "Tally", family: str) -> int:
     return sum(tally.has(name) for name in FAMILIES[family])
 
 
-def chosen(dispatched: "Tally") -> list[str]:
-    """Return the families in code that is chosen at run time: ["AVX", "AVX-512"]."""
-    found = [name for name in FAMILIES if _of(dispatched, name)]
-    return found or (["older than AVX"] if dispatched.bytes else [])
+def beyond(dispatched: "Tally", always: Collection[str]) -> list[str]:
+    """Return the families that code chosen at run time has beyond what always runs."""
+    return [name for name in FAMILIES if name not in always and _of(dispatched, name)]
 
 
 def families(extensions: Iterable[str]) -> list[str]:
@@ -114,9 +114,9 @@ def families(extensions: Iterable[str]) -> list[str]:
     return [name for name, members in FAMILIES.items() if given & set(members)]
 
 
-def widest(dispatched: "Tally", always: Iterable[str]) -> str:
+def widest(dispatched: "Tally", always: Collection[str]) -> str:
     """Return the family that a choice at run time gains most by, "" if none is beyond `always`."""
-    found = {name for name in FAMILIES if _of(dispatched, name)} - {*always}
+    found = beyond(dispatched, always)
     return next((name for name in BEST if name in found), "")
 
 
