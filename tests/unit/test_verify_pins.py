@@ -62,7 +62,8 @@ def test_the_known_example(tmp_path: Path) -> None:
      ("numpy!=2.*,<3", False), ("numpy==1.*", False), ("numpy==2.*", True), ("numpy<3", True),
      ("numpy>=2.0.1,<2.0.3", True), ("numpy>=1.20,!=1.22.0,<1.27", False),
      ("numpy>=1.23; python_version < '3.9'", False), ("numpy; python_version >= '3.9'", True),
-     ("numpy; sys_platform == 'win32'", False), ("NumPy", True), ("numpy; extra == 'x'", False)],
+     ("numpy; sys_platform == 'win32'", False), ("NumPy", True), ("numpy; extra == 'x'", False),
+     ("numpy; python_version < '3.9' or sys_platform == 'linux'", True)],
 )  # fmt: skip
 def test_a_requirement_is_open_as_uv_finds_it(
     requirement: str, open_: bool, index: Path, tmp_path: Path
@@ -91,6 +92,17 @@ def resolved_beyond(requirement: str, index: Path, folder: Path) -> bool:
                "--constraint", "limits.txt", "wanted.txt"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     return done.returncode == 0 and "numpy==" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [f"numpy>={'9' * 5000}", f"numpy<{'9' * 5000}.1", f"numpy=={'9' * 5000}.*", "numpy===odd",
+     f"numpy; python_version < '{'9' * 5000}'", "numpy @ https://example.org/numpy.whl", "numpy ++",
+     "numpy>=1.0+local", "numpy; nonsense == '1'", "numpy; os_name > '1'", "numpy; extra > '1'"],
+    ids=range(11),
+)  # fmt: skip
+def test_odd_requirements_are_no_reason_to_fall_over(requirement: str, tmp_path: Path) -> None:
+    assert pins_of(tmp_path, "2.14.0", "311", [requirement]).status in {"passed", "skipped"}
 
 
 def test_a_python_for_which_there_is_no_newer_release_is_safe(tmp_path: Path) -> None:

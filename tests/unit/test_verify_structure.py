@@ -80,6 +80,10 @@ FAULTS: dict[str, tuple[Fault, str, str, str]] = {
         of_metadata("Version: 1.0", "Version: 1.0\nKeywords: " + "x" * (3 << 20)), "structure",
         "failed", "METADATA is missing or cannot be read",
     ),
+    "endless version": (
+        of_metadata("Version: 1.0", "Version: " + "1" * 5000), "structure", "failed",
+        "METADATA is missing or cannot be read",
+    ),
     "outside": (
         of_record("example/data.txt", "../data.txt"), "record", "failed", "outside the wheel",
     ),
@@ -102,6 +106,13 @@ FAULTS: dict[str, tuple[Fault, str, str, str]] = {
     "other tag": (
         of_wheel("Tag: py3-none-any", "Tag: cp312-cp312-win_amd64"), "structure", "failed",
         "The file name says py3-none-any; WHEEL says cp312-cp312-win_amd64.",
+    ),
+    "countless tags": (
+        of_wheel("Tag: py3-none-any", f"Tag: {'.'.join('a' * 999)}-{'.'.join('b' * 999)}-any"),
+        "structure", "failed", "more than 10000 tags",
+    ),
+    "half a tag": (
+        of_wheel("Tag: py3-none-any", "Tag: py3-none"), "structure", "failed", "a tag that is none",
     ),
     "no tag": (of_wheel("Tag: py3-none-any\n", ""), "structure", "failed", "WHEEL says nothing"),
     "other name": (

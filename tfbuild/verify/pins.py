@@ -76,7 +76,8 @@ def _requirement(text: str) -> Requirement | None:
 
 
 def _is_for(requirement: Requirement, name: str, python: str) -> bool:
-    if canonicalize_name(requirement.name) != canonicalize_name(name):
+    # What an address holds is not known.
+    if requirement.url or canonicalize_name(requirement.name) != canonicalize_name(name):
         return False
     environment = {
         "python_version": python,

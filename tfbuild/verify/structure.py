@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from email.message import Message
 from email.parser import BytesParser
+from math import prod
 
 from packaging.metadata import Metadata, parse_email
 from packaging.tags import parse_tag
@@ -16,6 +17,7 @@ from tfbuild.verify.model import Check
 from tfbuild.verify.subject import Subject
 
 NAME = "structure"
+_MAX_TAGS = 10_000
 _SCHEMES = {"purelib", "platlib", "headers", "scripts", "data"}
 # PEP 600: the old names are aliases of these.
 _ALIASES = {"manylinux1": "manylinux_2_5", "manylinux2010": "manylinux_2_12",
@@ -73,12 +75,17 @@ def _wheel(subject: Subject) -> Iterator[str]:
 
 
 def _tags(subject: Subject, fields: Message) -> Iterator[str]:
+    lines = [str(line).strip() for line in fields.get_all("Tag", [])]
+    # "a.b-c.d-e" stands for four tags; a long line would stand for more than memory holds.
+    if sum(prod(part.count(".") + 1 for part in line.split("-")) for line in lines) > _MAX_TAGS:
+        yield f"WHEEL has more than {_MAX_TAGS} tags."
+        return
     stated = set()
-    for line in fields.get_all("Tag", []):
+    for line in lines:
         try:
-            stated |= {str(tag) for tag in parse_tag(str(line).strip())}
+            stated |= {str(tag) for tag in parse_tag(line)}
         except ValueError:
-            yield f"WHEEL has a tag that is none: {line!r}."
+            yield f"WHEEL has a tag that is none: {line[:100]!r}."
     named = {str(tag) for tag in subject.name.tags}
     if {_modern(tag) for tag in stated} != {_modern(tag) for tag in named}:
         yield (

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+import re
 import tempfile
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
@@ -25,6 +26,9 @@ _IN_MEMORY = 64 << 20
 _HEAD = 64
 _DIST_INFO = {"METADATA": 2 << 20, "WHEEL": 1 << 20, "RECORD": 64 << 20}
 """Bytes that each may have at most; more is an attack on whoever parses it."""
+
+
+_ENDLESS = re.compile(rb"[0-9]{500}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +134,11 @@ def _text(wheel: Archive, name: str) -> bytes | None:
     if info is None or info.file_size > _DIST_INFO[name]:
         return None
     try:
-        return wheel.text(name)
+        text = wheel.text(name)
     except WheelError:
         return None
+    # Python refuses to read such a number, wherever a version is looked at.
+    return None if _ENDLESS.search(text.partition(b"\n\n")[0]) else text
 
 
 def _rows(record: bytes | None, most: int) -> tuple[tuple[Row, ...], str]:
