@@ -90,3 +90,28 @@ def test_what_an_extension_implies_is_true_of_every_cpu_here(extension: str) -> 
 )  # fmt: skip
 def test_generators_of_code_are_known(symbol: str, generates: tuple[str, str] | None) -> None:
     assert components.generator(symbol) == generates
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        "xnn_" + "_ukernel_" * 100_000,
+        "xnn_ukernel_" + "_avx" * 100_000 + "!",
+        "__kmp_rtm" * 100_000,
+        "_ZN" + "4dnnl4impl3cpu3x64" * 50_000,
+        "_ZN3ynn9" + "_avx" * 100_000,
+        "_ZN3ruy9Kernel" + "Avx" * 100_000,
+        "_ZSt13__adjust_heapIPf" + "15_Iter_comp_iterIPFbRKf" * 20_000,
+        "sgemm" + "_HASWELL" * 50_000 + "!",
+        "_Z" + "9" * 100_000,
+        "_ZN999" + "x" * 10,
+        "5Eige" * 100_000,
+        "\udcff\x00_Z",
+    ],
+    ids=lambda symbol: symbol[:12].encode("unicode_escape").decode(),
+)
+def test_absurd_names_are_placed_soon(symbol: str) -> None:
+    place = components.place(symbol, symbol)
+    assert place.component in COMPONENTS
+    assert isinstance(components.promises(place.guard), frozenset)
+    components.generator(symbol)

@@ -17,6 +17,8 @@ from tfbuild.resources import DATA
 OTHER = "other"
 UNKNOWN = "unknown"
 STANDARD = "standard"
+_LONGEST = 4000
+"""Characters of a name that count."""
 
 
 class Place(NamedTuple):
@@ -35,7 +37,7 @@ def place(symbol: str, source: str) -> Place:
         symbol: its name as the symbol table has it, "" without one.
         source: the source file that the table names for it, "" if none.
     """
-    table = _table()
+    table, symbol = _table(), symbol[:_LONGEST]
     component = table.component(symbol, source)
     rules = table.rules if symbol[:2] == "_Z" else table.plain_rules
     for rule in rules.get(component) or rules[""]:
@@ -87,6 +89,7 @@ def implied(extension: str) -> frozenset[str]:
 
 def generator(symbol: str) -> tuple[str, str] | None:
     """Return (component, extension) where a name tells of a generator of code at run time."""
+    symbol = symbol[:_LONGEST]
     for component, holds, find, fixed in _generators():
         if holds in symbol and (found := find(symbol)):
             kinds = _dispatchers()["generated"]
