@@ -23,6 +23,7 @@ from tfbuild.code import sample
 from tfbuild.code.evidence import Evidence
 from tfbuild.errors import NothingToDoError, SaveError, WheelError
 from tfbuild.resources import DATA
+from tfbuild.wheel import examine
 from tfbuild.wheel.inspect import inspect, installed
 from tfbuild.wheel.inspection import Inspection
 from tfbuild.wheel.label import relabel
@@ -254,6 +255,38 @@ def test_a_second_inspection_decodes_nothing(
         zipped.comment = b"x"
     with pytest.raises(AssertionError, match="decoded again"):
         inspect(wheel, cache=cache)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_several_processes_find_what_one_finds(
+    wheel: Path, environment: Path, full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone, installed_alone = inspect(wheel, full=full), installed(environment, full=full)
+    monkeypatch.setattr(examine, "_FEW", 0)
+    monkeypatch.setattr(examine, "_LARGE", 20_000)
+    monkeypatch.setattr("tfbuild.code.parallel.workers", lambda: 2)
+    monkeypatch.setattr(examine, "_alone", refuse)
+    assert inspect(wheel, full=full) == alone
+    assert installed(environment, full=full) == installed_alone
+    assert alone.code is not None
+    assert alone.code.total.instructions.value > 0
+
+
+def test_damage_is_told_by_several_processes_too(
+    wheel: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examine, "_FEW", 0)
+    monkeypatch.setattr("tfbuild.code.parallel.workers", lambda: 2)
+    broken = b"\x7fELF" + bytes(40)
+    files = {"tensorflow__a_so": library.read_bytes(), "tensorflow__b_so": broken}
+    assert "tensorflow/b.so is not a usable" in inspect(wheel_of(tmp_path, **files)).notes[0]
+    data = bytearray(wheel.read_bytes())
+    with zipfile.ZipFile(wheel) as zipped:
+        info = zipped.getinfo(LARGEST)
+    data[info.header_offset + 2000] ^= 0xFF
+    wheel.write_bytes(data)
+    with pytest.raises(WheelError, match="damaged"):
+        inspect(wheel)
 
 
 def test_a_full_result_serves_who_asks_for_less_and_not_the_reverse(
