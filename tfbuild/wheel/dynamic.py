@@ -13,7 +13,8 @@ from typing import Any, BinaryIO
 from tfbuild.code import headers
 from tfbuild.code.headers import Headers
 
-_MAX_TAGS = 4096
+_MAX_TAGS = 1024
+_MAX_FOLDERS = 64
 _MAX_VERSIONS = 10_000
 _MAX_TEXT = 4096
 _MAX_SYMBOLS = 4_000_000
@@ -139,6 +140,7 @@ class _Tables:
         found = [self._text(offset) for offset in self._tags.get(tag, ())]
         if separator:
             found = [part for text in found for part in text.split(separator) if part]
+            return tuple(found[:_MAX_FOLDERS])
         return tuple(found)
 
     def verneed(self) -> Iterator[tuple[int, tuple[str, str, bool]]]:
