@@ -9,7 +9,7 @@ import math
 
 CONFIDENCE = 0.95
 _TAIL = (1 - CONFIDENCE) / 2
-_LARGE = 200.0
+_LARGE = 100.0
 _NORMAL = 1.959963984540054
 _SMALL = 0.1
 _STEPS, _TERMS = 60, 2000
@@ -39,6 +39,8 @@ def _scaled(mean: float, variance: float, share: float) -> float:
 
 def gamma_quantile(shape: float, share: float) -> float:
     """Return the quantile of the gamma distribution of scale 1 at 2.5 % or 97.5 %."""
+    if shape == 1:
+        return -math.log1p(-share)
     normal = _NORMAL if share > 0.5 else -_NORMAL  # noqa: PLR2004
     # Wilson and Hilferty's approximation, exact to 0.01 % from here on.
     root = 1 - 1 / (9 * shape) + normal / (3 * math.sqrt(shape))

@@ -127,11 +127,19 @@ def estimated(values: Floats, size: int) -> Count:
         size: bytes of all code.
     """
     number = len(values)
-    mean, largest = float(values.mean()), float(values.max())
+    largest = float(values.max())
+    if not largest:
+        return Count(value=0, low=0, high=_unseen(number, size))
+    mean = float(values.mean())
     variance = float(values.var(ddof=1)) / number
-    densest = min(max(_DENSER * largest, _DENSE), _DENSEST) if largest else _DENSEST
+    densest = min(max(_DENSER * largest, _DENSE), _DENSEST)
     low, high = intervals.interval(mean, variance, densest / number)
     return Count(value=round(mean * size), low=int(low * size), high=math.ceil(high * size))
+
+
+def _unseen(number: int, size: int) -> int:
+    """Return how much there may be of what none of so many units has."""
+    return math.ceil(intervals.interval(0, 0, _DENSEST / number)[1] * size)
 
 
 def _batches(library: Library, owners: Owners, units: Units) -> Iterator[Batch]:
