@@ -40,8 +40,8 @@ def place(symbol: str, source: str) -> Place:
     table, symbol = _table(), symbol[:_LONGEST]
     component = table.component(symbol, source)
     rules = table.rules if symbol[:2] == "_Z" else table.plain_rules
-    for rule in rules.get(component) or rules[""]:
-        if rule.holds in symbol and (guard := rule.guard(symbol, source)):
+    for holds, rule in rules.get(component) or rules[""]:
+        if holds in symbol and (guard := rule.guard(symbol, source)):
             return Place(component, guard)
     return table.unguarded[component]
 
@@ -109,7 +109,6 @@ _Find = Callable[[str], re.Match[str] | None]
 
 @dataclass(frozen=True)
 class _Rule:
-    holds: str
     in_symbol: _Find | None
     in_file: _Find | None
     fixed: str
@@ -132,9 +131,10 @@ class _Table:
     """Finds the first known namespace with its length before it, as mangling writes it."""
     names: _Find
     files: _Find
-    rules: Mapping[str, Sequence[_Rule]]
-    """By component, those for anybody included; under "" these alone."""
-    plain_rules: Mapping[str, Sequence[_Rule]]
+    rules: Mapping[str, Sequence[tuple[str, _Rule]]]
+    """By component, those for anybody included; under "" these alone. Before each the text that a
+    name must hold."""
+    plain_rules: Mapping[str, Sequence[tuple[str, _Rule]]]
     """The same with those that no C++ name can match."""
     unguarded: Mapping[str, Place]
 
@@ -197,17 +197,16 @@ def _is_plain(entry: Mapping[str, str]) -> bool:
     ) and ("^_Z" not in entry.get("symbol", "") and "file" not in entry)
 
 
-def _rules(entries: Sequence[Mapping[str, str]]) -> Mapping[str, Sequence[_Rule]]:
-    found: dict[str, list[_Rule]] = {"": []}
+def _rules(entries: Sequence[Mapping[str, str]]) -> Mapping[str, Sequence[tuple[str, _Rule]]]:
+    found: dict[str, list[tuple[str, _Rule]]] = {"": []}
     for entry in entries:
         rule = _Rule(
-            holds=entry.get("holds", ""),
             in_symbol=_finder(entry.get("symbol")),
             in_file=_finder(entry.get("file")),
             fixed=entry.get("guard", ""),
             prefix=entry.get("prefix", ""),
         )
-        found.setdefault(entry.get("component", ""), []).append(rule)
+        found.setdefault(entry.get("component", ""), []).append((entry.get("holds", ""), rule))
     return {key: (*rules, *(found[""] if key else ())) for key, rules in found.items()}
 
 
