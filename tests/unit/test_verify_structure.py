@@ -72,6 +72,10 @@ FAULTS: dict[str, tuple[Fault, str, str, str]] = {
         of_record("example", "\udcff".encode("utf-8", "surrogateescape").decode("latin-1")),
         "record", "failed", "is in RECORD but not in the wheel",
     ),
+    "empty line": (
+        of_record("example/data.txt", "\nexample/data.txt"), "record", "failed",
+        "0 columns instead of three",
+    ),
     "too many lines": (
         of_record("example/data.txt", "x,,\n" * 200 + "example/data.txt"), "record", "failed",
         "It has more than 110 lines.",

@@ -146,7 +146,7 @@ def _rows(record: bytes | None, most: int) -> tuple[tuple[Row, ...], str]:
         return (), "There is none, or it cannot be unpacked."
     try:
         reader = csv.reader(io.StringIO(record.decode()))
-        lines = list(islice((line for line in reader if line), most + 1))
+        lines = list(islice(reader, most + 1))
     except (UnicodeDecodeError, csv.Error) as error:
         return (), f"It is not a table of comma-separated values in UTF-8: {error}"
     wrong = next((line for line in lines if len(line) != 3), None)  # noqa: PLR2004
