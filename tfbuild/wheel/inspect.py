@@ -7,6 +7,8 @@ a folder where results are kept.
 import hashlib
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -67,7 +69,10 @@ def inspect(
         WheelError: no such file, not a wheel, damaged, or dangerous to unpack.
         SaveError: no room for the largest library in the temporary folder.
     """
-    with archives.opened(path) as wheel:
+    with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
+        # While the archive is looked at; a plain file only, since reading a pipe never ends.
+        digest = pool.submit(artifact.sha256, path) if path.is_file() else None
+        wheel = stack.enter_context(archives.opened(path))
         identity = _Identity(
             source="wheel",
             file=path.name,
@@ -75,7 +80,7 @@ def inspect(
             version=str(wheel.file_name.version),
             tags=wheel.file_name.tags,
             size=path.stat().st_size,
-            sha256=artifact.sha256(path),
+            sha256=digest.result() if digest else None,
         )
         contents = WheelContents(wheel)
         return _remembered(
