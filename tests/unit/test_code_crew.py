@@ -113,6 +113,27 @@ def test_a_killed_worker_is_a_clear_error_and_ends_the_other(module: Path) -> No
         assert not is_alive(int(other.read_text() or 0))
 
 
+def test_modules_in_the_current_folder_are_not_run(
+    kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = library.read(kernels)
+    folder = tmp_path / "somebody's"
+    folder.mkdir()
+    for name in ("json", "numpy", "msgspec", "tfbuild"):
+        (folder / f"{name}.py").write_text("open('was run', 'w').close(); raise SystemExit(0)\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(parallel, "workers", lambda: 1)
+    assert parallel.read(kernels) == alone
+    assert not (folder / "was run").exists()
+
+
+def test_work_that_is_left_over_is_no_result() -> None:
+    crew.check_all_done(3, 3)
+    with pytest.raises(TfbuildError, match="too early") as caught:
+        crew.check_all_done(2, 3)
+    assert "2 of 3" in caught.value.why
+
+
 def test_a_worker_that_fails_says_why(module: Path) -> None:
     with pytest.raises(TfbuildError, match="failed") as caught:
         run(module, "raise RuntimeError('odd thing')")

@@ -87,7 +87,8 @@ def run(
 
     def work() -> None:
         process.stream(
-            [sys.executable, "-m", module],
+            # Without -P a module that lies in the user's folder would be run in place of ours.
+            [sys.executable, "-P", "-m", module],
             hear,
             env=_environment(),
             input_text=json.dumps(job),
@@ -108,6 +109,20 @@ def run(
             if isinstance(error, process.ProcessError):
                 raise _died(error) from error
             raise
+
+
+def check_all_done(done: int, pieces: int) -> None:
+    """Make sure that workers which ended without an error did every piece of work.
+
+    Raises:
+        TfbuildError: they did not.
+    """
+    if done != pieces:
+        raise TfbuildError(
+            "A process that decodes machine code ended too early.",
+            why=f"{done} of {pieces} pieces of work are done.",
+            do="Try again.",
+        )
 
 
 def job_given() -> dict[str, Any]:

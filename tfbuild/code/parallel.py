@@ -56,4 +56,5 @@ def evidence(opened: Library, file: BinaryIO, progress: Progress) -> Evidence:
     with crew.tickets() as tickets:
         job = {"file": number, "name": opened.name, "tickets": tickets}
         crew.run(_WORKER, job, hear, workers=workers(), files=[number, tickets])
+    crew.check_all_done(done, total)
     return library.counted(opened, partials)

@@ -72,6 +72,7 @@ def _divided(
     with crew.tickets() as tickets:
         job = {**(contents.job(names) or {}), "names": names, "full": full, "tickets": tickets}
         crew.run(_WORKER, job, hear, workers=min(workers, len(names)), files=[tickets])
+    crew.check_all_done(len(found), len(names))
     return found
 
 
