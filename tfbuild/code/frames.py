@@ -13,6 +13,8 @@ from tfbuild.code.source import Source
 # the table's own address.
 _LAYOUT = bytes((1, 0x1B, 0x03, 0x3B))
 _HEAD = 12
+_MOST = 4_000_000
+"""More functions than any real library has."""
 
 
 def starts(source: Source, head: Headers) -> NDArray[np.int64]:
@@ -26,7 +28,7 @@ def starts(source: Source, head: Headers) -> NDArray[np.int64]:
     if len(first) < _HEAD or first[:4] != _LAYOUT or address >= 1 << 62:
         return nothing
     count = int(np.frombuffer(first, f"{head.order}u4", count=1, offset=8)[0])
-    if _HEAD + count * 8 > min(size, head.size - offset):
+    if count > _MOST or _HEAD + count * 8 > min(size, head.size - offset):
         return nothing
     pairs = np.frombuffer(source.read(offset + _HEAD, count * 8), f"{head.order}i4")
     found: NDArray[np.int64] = pairs[::2].astype(np.int64) + address

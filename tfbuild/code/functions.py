@@ -110,7 +110,8 @@ def _symbols(library: Source, head: Headers, ranges: Numbers) -> tuple[_Found, S
         (headers.DYNSYM, "exported"),
     )
     for kind, meaning in kinds:
-        tables = head.sections[head.sections["type"] == kind]
+        # A file has one of each kind (gABI, "Section Types"); a hostile one may claim thousands.
+        tables = head.sections[head.sections["type"] == kind][:1]
         count = sum(int(size) for size in tables["size"]) // head.layout("symbol").itemsize
         # Exported symbols are in the full table too, unless somebody thinned that out.
         if count <= largest:

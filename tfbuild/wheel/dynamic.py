@@ -16,10 +16,11 @@ from tfbuild.code.headers import Headers
 _MAX_TAGS = 1024
 _MAX_FOLDERS = 64
 _MAX_VERSIONS = 10_000
-_MAX_TEXT = 4096
+_MAX_PATHS = 4096
 _MAX_SYMBOLS = 4_000_000
 _MAX_IMPORTS = 20_000
 _MAX_NAME = 256
+"""Characters kept of a name; symbols of C++ may be longer."""
 _SHOWN = 8
 """Symbols kept of each version."""
 _WEAK_VERSION = 0x2
@@ -127,6 +128,7 @@ class _Tables:
         self._file = file
         self._size = head.size
         self._tags = tags
+        self._offsets: dict[str, int] = {}
         self._order = head.order
         self._wide = head.bits == 64  # noqa: PLR2004
         loads = head.segments[head.segments["type"] == _PT_LOAD]
@@ -137,7 +139,7 @@ class _Tables:
 
     def texts(self, tag: str, separator: str = "") -> tuple[str, ...]:
         """Return the strings that a tag points at, cut at a separator."""
-        found = [self._text(offset) for offset in self._tags.get(tag, ())]
+        found = [self._text(offset, _MAX_PATHS) for offset in self._tags.get(tag, ())]
         if separator:
             found = [part for text in found for part in text.split(separator) if part]
             return tuple(found[:_MAX_FOLDERS])
@@ -169,7 +171,7 @@ class _Tables:
             if len(some[index]) < _SHOWN:
                 some[index].add(text)
             is_c = bind != _STB_WEAK and text and not text.startswith("_Z")
-            if is_c and len(text) <= _MAX_NAME and len(imports) < _MAX_IMPORTS:
+            if is_c and len(text) < _MAX_NAME and len(imports) < _MAX_IMPORTS:
                 imports.add(text)
         return counts, some, frozenset(imports)
 
@@ -205,6 +207,8 @@ class _Tables:
             buckets, first, words, _ = self._unpack("IIII", place)
             # Symbols from elsewhere stand before those that it lists; without any of these, the
             # number means nothing.
+            if buckets > _MAX_SYMBOLS:
+                raise self._head.damaged(f"It claims {buckets} buckets of symbols.")
             start = place + 16 + words * (8 if self._wide else 4)
             if any(self._bytes(start, 4 * buckets)):
                 count = first
@@ -219,14 +223,19 @@ class _Tables:
             return ()
         return self._unpack(f"{count}H", self._offset("versym"))
 
-    def _text(self, offset: int) -> str:
+    def _text(self, offset: int, most: int = _MAX_NAME) -> str:
         start = self._offset("strings") + offset
         if offset > self._tags.get("strings_size", [self._size])[0] or start >= self._size:
             raise self._head.damaged("A name lies outside the table of names.")
         self._file.seek(start)
-        return self._file.read(_MAX_TEXT).split(b"\0", 1)[0].decode("utf-8", "replace")
+        return self._file.read(most).split(b"\0", 1)[0].decode("utf-8", "replace")
 
     def _offset(self, tag: str) -> int:
+        if tag not in self._offsets:
+            self._offsets[tag] = self._found(tag)
+        return self._offsets[tag]
+
+    def _found(self, tag: str) -> int:
         address = self._tags[tag][0]
         for start, offset, length in self._loads:
             if start <= address < start + length:
