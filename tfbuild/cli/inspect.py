@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 _EXAMPLE = (
     "Example: tfbuild inspect installed, or: tfbuild inspect wheels/tensorflow_cpu-2.21.0*.whl"
 )
-_INSTALLED = "installed"
 _WHERE = "Will it run?"
 
 
@@ -130,15 +129,13 @@ def _inspection(
     from tfbuild import signals
     from tfbuild.errors import UsageError
     from tfbuild.wheel.inspect import inspect as inspect_wheel
-    from tfbuild.wheel.inspect import installed
+    from tfbuild.wheel.inspect import installed, named_place
 
-    path = Path(wheel)
-    is_here = wheel == _INSTALLED and not path.is_file()
-    is_place = path.is_dir() or (path.is_file() and path.name.startswith("python"))
+    is_installed, place = named_place(wheel)
     with signals.stoppable(), console.progress() as progress:
-        if is_here or is_place:
+        if is_installed:
             return installed(
-                None if is_here else path,
+                place,
                 full=full,
                 progress=progress,
                 cache=cache,
@@ -150,7 +147,7 @@ def _inspection(
                 do="Leave it out, or inspect an environment: tfbuild inspect installed "
                 f"--distribution {distribution}",
             )
-        return inspect_wheel(path, full=full, progress=progress, cache=cache)
+        return inspect_wheel(Path(wheel), full=full, progress=progress, cache=cache)
 
 
 def _finish(found: "Inspection", *, here: bool) -> None:

@@ -1,4 +1,4 @@
-"""`tfbuild verify`: whether a wheel is whole, installable, made for its CPU, and right."""
+"""`tfbuild verify`: whether a wheel, or an installation, is whole, made for its CPU, and right."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +9,9 @@ from tfbuild.cli import bench_options, console, schema_option
 
 if TYPE_CHECKING:
     from tfbuild.artifact import Artifact
+    from tfbuild.progress import Progress
     from tfbuild.target import Target
+    from tfbuild.verify.context import Asked, Context
     from tfbuild.verify.model import Verification
 
 _EXAMPLE = "Example: tfbuild verify wheels/tensorflow-2.21.0+skylake*.whl --static"
@@ -29,7 +31,14 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(  # noqa: PLR0917 - a command has as many parameters as it has options
-    wheel: Annotated[Path, typer.Argument(metavar="WHEEL", help="A wheel.")],
+    wheel: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHEEL|installed",
+            help="A wheel; or the word 'installed', or an environment's folder or interpreter, "
+            "for the TensorFlow that is installed there.",
+        ),
+    ],
     target: Annotated[
         str | None,
         typer.Option(
@@ -89,8 +98,7 @@ def verify(  # noqa: PLR0917 - a command has as many parameters as it has option
     from tfbuild.installer import Installer
     from tfbuild.verify import steps
     from tfbuild.verify.context import Asked
-    from tfbuild.verify.verify import chosen
-    from tfbuild.verify.verify import verify as verify_wheel
+    from tfbuild.verify.verify import checked, chosen
 
     possible = steps.STATIC if static else steps.ALL
     names = chosen(possible, only or (), skip or ())
@@ -103,7 +111,7 @@ def verify(  # noqa: PLR0917 - a command has as many parameters as it has option
         installer=Installer(index=pip_index, offline=offline),
     )
     with signals.stoppable(), console.progress() as progress:
-        found = verify_wheel(wheel, possible, names, asked, progress)
+        found = checked(_context(wheel, asked, progress), possible, names)
     if json:
         typer.echo(artifact.to_json(found), nl=False)
     else:
@@ -111,6 +119,18 @@ def verify(  # noqa: PLR0917 - a command has as many parameters as it has option
 
         verify_shown.show(found)
     _finish(found, strict=strict)
+
+
+def _context(wheel: str, asked: "Asked", progress: "Progress") -> "Context":
+    from tfbuild.verify.context import Context
+    from tfbuild.verify.installation import Installation
+    from tfbuild.wheel.inspect import find, named_place
+
+    is_installed, place = named_place(wheel)
+    if is_installed:
+        interpreter = place if place is not None and place.is_file() else None
+        return Installation(find(place), asked, progress, interpreter)
+    return Context(Path(wheel), asked, progress)
 
 
 def _target(name: str | None) -> "Target | None":

@@ -22,7 +22,8 @@ def show(found: "Verification") -> None:
     out = console.results()
     out.print(Text(found.wheel, "bold", overflow="fold"))
     asked = f"checked for {found.target}" if found.target else "names no target"
-    out.print(Text(f"{asked}, sha256 {found.sha256[:16]}"))
+    digest = f"sha256 {found.sha256[:16]}" if found.sha256 else "installed"
+    out.print(Text(f"{asked}, {digest}"))
     out.print()
     show_checks(found.checks, out)
 

@@ -1,6 +1,7 @@
 """The wheel that is verified, read once for all checks."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,9 @@ from tfbuild.installer import Installer
 from tfbuild.progress import Progress, Silent
 from tfbuild.provenance import RECORD_NAME
 from tfbuild.target import Target
+from tfbuild.verify import static
 from tfbuild.verify.expected import claimed
+from tfbuild.verify.model import Check
 from tfbuild.verify.running import Running
 from tfbuild.wheel import archive, match
 from tfbuild.wheel.inspect import inspect
@@ -48,8 +51,22 @@ class Context:
         self.asked = asked
         self.progress = progress
 
+    @property
+    def name(self) -> str:
+        """What it is called in results."""
+        return self.path.name
+
+    @property
+    def runnable(self) -> Path:
+        """What the checks that run it are given: a wheel, or an interpreter that has it."""
+        return self.path
+
+    def static(self) -> tuple[Check, ...]:
+        """Do the checks that read every file."""
+        return static.checks(self.path, progress=self.progress)
+
     @cached_property
-    def sha256(self) -> str:
+    def sha256(self) -> str | None:
         """Digest of the file. Raises WheelError where it cannot be read."""
         # Told apart before it is read: a pipe would keep us waiting, a device never ends.
         with archive.regular(self.path) as file:
@@ -94,10 +111,22 @@ class Context:
         )
 
 
+def own_record(text: Callable[[str], bytes | None]) -> dict[str, Any] | None:
+    """Return what tfbuild wrote into a wheel, None where it did not or nobody can read it.
+
+    Args:
+        text: reads a file of .dist-info.
+    """
+    try:
+        said = text(RECORD_NAME)
+        return msgspec.json.decode(said, type=dict[str, Any]) if said else None
+    except (WheelError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
 def _own_record(path: Path) -> dict[str, Any] | None:
-    """Return what tfbuild wrote into the wheel, None where it did not or the wheel is damaged."""
     try:
         with archive.opened(path) as wheel:
-            return msgspec.json.decode(wheel.text(RECORD_NAME), type=dict[str, Any])
-    except (WheelError, msgspec.DecodeError, UnicodeDecodeError):
+            return own_record(wheel.text)
+    except WheelError:
         return None

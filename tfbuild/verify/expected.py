@@ -21,7 +21,16 @@ def claimed(file: str, record: Mapping[str, Any] | None = None) -> Target | None
         file: the wheel's file name.
         record: its own `tfbuild.json`, if it has one; it may say anything.
     """
-    label = _label(file)
+    return labelled(_label(file), record)
+
+
+def labelled(label: str, record: Mapping[str, Any] | None = None) -> Target | None:
+    """Return the target of what is installed; else as `claimed`.
+
+    Args:
+        label: the local part of its version, "skylake.w256"; "" without one.
+        record: its own `tfbuild.json`, if it has one; it may say anything.
+    """
     named = record.get("target") if record else None
     found = _named(named) if isinstance(named, str) else None
     found = found or _labelled(label)

@@ -25,14 +25,15 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """All checks of one wheel."""
+    """All checks of one wheel, or of one installed distribution."""
 
     SCHEMA: ClassVar[str] = "tfbuild.verification"
     VERSION: ClassVar[int] = 1
 
     wheel: str
-    """File name."""
-    sha256: str
+    """File name; the .dist-info folder of what is installed."""
+    sha256: str | None
+    """Of the wheel; None for an installed one."""
     target: str | None
     """The target that its code was checked against; None where none is known."""
     checks: tuple[Check, ...]

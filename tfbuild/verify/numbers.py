@@ -33,7 +33,7 @@ def check(wheel: Path, running: Running, reference: str = "pip") -> Check:
     """Return the check "numbers".
 
     Args:
-        wheel: the file.
+        wheel: the file, or an interpreter that has it installed.
         running: how wheels are run here.
         reference: what it is compared with, as a spec; "pip" is the official wheel of its version.
 

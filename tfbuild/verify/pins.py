@@ -3,7 +3,7 @@
 Nothing is asked of an index: a requirement is compared with the limits of data/constraints.toml.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from packaging.metadata import parse_email
@@ -40,6 +40,8 @@ def check(subject: Subject) -> Check:
         for limit in constraints.limits(subject.tensorflow)
         if any(SpecifierSet(limit.python).contains(python) for python in pythons)
     ]
+    if subject.beside is not None:
+        return _installed(subject.tensorflow, limits, subject.beside)
     breaches = list(_breaches(subject, limits, pythons[-1]))
     avoid = " ".join(f"'{breach.limit.requirement}'" for breach in breaches)
     return judged(
@@ -51,6 +53,32 @@ def check(subject: Subject) -> Check:
         why="An installer takes the newest release that the requirements allow.",
         do=f"Install it with limits: pip install {subject.path.name} {avoid}",
     )
+
+
+def _installed(tensorflow: str, limits: list[Limit], beside: Mapping[str, str]) -> Check:
+    """Compare what is installed, whatever the requirements allow."""
+    broken = [limit for limit in limits if _is_beyond(Requirement(limit.requirement), beside)]
+    avoid = " ".join(f"'{limit.requirement}'" for limit in broken)
+    told = {
+        limit.requirement: f"{name} {beside[name]} is installed. {limit.consequence}"
+        for limit in broken
+        if (name := canonicalize_name(Requirement(limit.requirement).name))
+    }
+    return judged(
+        NAME,
+        good=f"Nothing that is installed is known to break TensorFlow {tensorflow}.",
+        faults=[told[each.requirement] for each in broken if each.breaks == "import"],
+        oddities=[told[each.requirement] for each in broken if each.breaks != "import"],
+        do=f"Install other releases there: pip install {avoid}",
+    )
+
+
+def _is_beyond(limit: Requirement, beside: Mapping[str, str]) -> bool:
+    version = beside.get(canonicalize_name(limit.name))
+    try:
+        return version is not None and not limit.specifier.contains(version, prereleases=True)
+    except InvalidVersion:
+        return False
 
 
 def _told(breach: _Breach) -> str:

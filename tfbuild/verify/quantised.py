@@ -36,7 +36,7 @@ def check(wheel: Path, running: Running) -> Check:
     """Return the check "quantised".
 
     Args:
-        wheel: the file.
+        wheel: the file, or an interpreter that has it installed.
         running: how wheels are run here.
 
     Raises:

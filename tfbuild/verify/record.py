@@ -32,7 +32,9 @@ def check(subject: Subject) -> Check:
         faults=list(_faults(subject)),
         oddities=list(_oddities(subject)),
         why="The files are not those that the wheel was made from, or RECORD was not kept up.",
-        do="Do not install it; build or download it again.",
+        do="Do not install it; build or download it again."
+        if subject.beside is None
+        else "Install it again: pip install --force-reinstall --no-deps",
     )
 
 
@@ -58,7 +60,7 @@ def _row(row: Row, subject: Subject) -> Iterator[str]:
     elif row.path in subject.unreadable:
         yield f"{row.path} cannot be unpacked: {subject.unreadable[row.path]}"
     elif seen is None:
-        yield f"{row.path} is in RECORD but not in the wheel."
+        yield f"{row.path} is in RECORD but not {'there' if subject.beside else 'in the wheel'}."
     elif not row.algorithm:
         yield f"{row.path} has no hash in RECORD."
     elif row.algorithm not in STRONG:

@@ -76,7 +76,7 @@ class Place:
 
 
 def place(wheel: Path, running: Running) -> Place:
-    """Return a fresh environment with the wheel.
+    """Return a fresh environment with the wheel; an interpreter's own as it is.
 
     Fresh means: made by tfbuild for this very file (its digest), and nothing in it has been changed
     since. Such a one is used again, any other is made anew.
@@ -133,6 +133,8 @@ def _installed(chosen: Choice, running: Running) -> Place:
 
 
 def _look_for_tensorflow(wheel: Path) -> None:
+    if wheel.suffix != ".whl":
+        return  # an interpreter: what it has installed is looked for when it is asked
     try:
         with zipfile.ZipFile(wheel) as archive:
             names = set(archive.namelist())

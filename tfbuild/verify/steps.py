@@ -7,7 +7,7 @@ STATIC: tuple[Step, ...] = (
     Step(
         names=static.NAMES,
         title="Reading every file",
-        run=lambda wheel: static.checks(wheel.path, progress=wheel.progress),
+        run=lambda wheel: wheel.static(),
     ),
     Step(
         names=instructions.NAMES,
@@ -21,19 +21,19 @@ _RUNNING = (
     Step(
         names=training.NAMES,
         title="Importing it, and training one step",
-        run=lambda wheel: training.check(wheel.path, wheel.running),
+        run=lambda wheel: training.check(wheel.runnable, wheel.running),
         runs_wheel=True,
     ),
     Step(
         names=("numbers",),
         title="Comparing its numbers",
-        run=lambda wheel: (numbers.check(wheel.path, wheel.running, wheel.asked.against),),
+        run=lambda wheel: (numbers.check(wheel.runnable, wheel.running, wheel.asked.against),),
         runs_wheel=True,
     ),
     Step(
         names=("quantised",),
         title="Computing with quantised numbers",
-        run=lambda wheel: (quantised.check(wheel.path, wheel.running),),
+        run=lambda wheel: (quantised.check(wheel.runnable, wheel.running),),
         runs_wheel=True,
     ),
 )

@@ -78,6 +78,8 @@ class Subject:
     """ELF file -> why its tables cannot be read."""
     tensorflow: str | None
     """Version of the TensorFlow inside; None where there is none."""
+    beside: Mapping[str, str] | None = None
+    """Installed: version of every distribution beside it, by normalised name; None for a wheel."""
 
 
 @dataclass
@@ -95,7 +97,7 @@ def read(wheel: Archive, progress: Progress) -> Subject:
         SaveError: no room for it.
     """
     texts = {name: text for name in _DIST_INFO if (text := _text(wheel, name)) is not None}
-    rows, fault = _rows(texts.get("RECORD"), 2 * len(wheel.members) + 100)
+    rows, fault = rows_of(texts.get("RECORD"), 2 * len(wheel.members) + 100)
     algorithms = {row.path: row.algorithm for row in rows if row.algorithm in STRONG}
     found = _Found()
     total = wheel.unpacked_size >> 20
@@ -141,7 +143,8 @@ def _text(wheel: Archive, name: str) -> bytes | None:
     return None if _ENDLESS.search(text.partition(b"\n\n")[0]) else text
 
 
-def _rows(record: bytes | None, most: int) -> tuple[tuple[Row, ...], str]:
+def rows_of(record: bytes | None, most: int) -> tuple[tuple[Row, ...], str]:
+    """Return the lines of a RECORD, at most so many, and why it cannot be read ("" if it can)."""
     if record is None:
         return (), "There is none, or it cannot be unpacked."
     try:

@@ -4,13 +4,12 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from tfbuild.verify import trouble
 from tfbuild.verify.conversation import Request, Software, Told, talk
 from tfbuild.verify.model import Check
-from tfbuild.verify.running import CannotRunError, Running, place
+from tfbuild.verify.running import CannotRunError, Place, Running, place
 
 NAMES = ("import", "training")
 _ARCHITECTURE = "mnist_cnn"
@@ -32,7 +31,7 @@ def check(wheel: Path, running: Running) -> tuple[Check, ...]:
     """Return the checks "import" and "training".
 
     Args:
-        wheel: the file.
+        wheel: the file, or an interpreter that has it installed.
         running: how wheels are run here.
 
     Raises:
@@ -56,18 +55,19 @@ def check(wheel: Path, running: Running) -> tuple[Check, ...]:
         return failed, skipped
     if not told.ok:
         failed = trouble.check("training", told, where.python, _REQUEST, running)
-        return _imported(wheel, told.software), failed
-    return _imported(wheel, told.software), _trained(told)
+        return _imported(where, told.software), failed
+    return _imported(where, told.software), _trained(told)
 
 
-def _imported(wheel: Path, software: Software) -> Check:
-    version = Version(parse_wheel_filename(wheel.name)[1].public)
+def _imported(where: Place, software: Software) -> Check:
+    version = Version(where.choice.version)
     details = _answers(software)
     if not _is_version(software.tensorflow, version):
         return Check(
             name="import",
             status="failed",
-            found=f"tf.__version__ is {software.tensorflow}, and the wheel is named {version}.",
+            found=f"tf.__version__ is {software.tensorflow}, "
+            f"and the wheel is named {version.public}.",
             details=details,
             why="It was compiled from another source, or its name was changed.",
         )
@@ -81,8 +81,9 @@ def _imported(wheel: Path, software: Software) -> Check:
 
 def _is_version(told: str, version: Version) -> bool:
     try:
-        # A post release packs the same TensorFlow again: 2.15.0.post1.
-        return Version(told).base_version == version.base_version
+        # Others pack the same TensorFlow again: 2.15.0.post1, intel-tensorflow 2.11.0.1.
+        seen = Version(told)
+        return (seen.release[:3], seen.pre) == (version.release[:3], version.pre)
     except ValueError:
         return False
 

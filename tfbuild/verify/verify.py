@@ -1,4 +1,4 @@
-"""Does all checks of a wheel, the cheap and telling ones first."""
+"""Does all checks of a wheel or of what is installed, the cheap and telling ones first."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -43,16 +43,20 @@ def verify(
         WheelError: the file cannot be read at all.
         TfbuildError: this machine lacks what a check needs to work (room on the disk).
     """
-    context = Context(wheel, asked, progress)
+    return checked(Context(wheel, asked, progress), steps, names)
+
+
+def checked(context: Context, steps: Sequence[Step], names: Collection[str]) -> Verification:
+    """Do the checks of those names of a wheel or an installation; else as `verify`."""
     sha256 = context.sha256
     done: list[Check] = []
     for step in steps:
         if not set(step.names) & set(names):
             continue
-        progress.phase(step.title)
+        context.progress.phase(step.title)
         done += (check for check in _do(step, context, done) if check.name in names)
     return Verification(
-        wheel=wheel.name,
+        wheel=context.name,
         sha256=sha256,
         target=context.target.name if context.target else None,
         checks=tuple(done),

@@ -33,6 +33,7 @@ from tfbuild.wheel.release import tensorflow_release
 
 _SILENT = Silent()
 _RECORD = "tfbuild.json"
+_INSTALLED = "installed"
 # What a result rests on beside the files.
 _FACTS = ("components.toml", "dispatchers.toml", "targets.toml")
 
@@ -113,7 +114,7 @@ def installed(
         NothingToDoError: no TensorFlow, or no such distribution, is installed there.
         WheelError: it is installed without a list of its files.
     """
-    folder = _found(place, distribution)
+    folder = find(place, distribution)
     contents = InstalledContents(folder)
     name, _, version = folder.name.removesuffix(".dist-info").partition("-")
     identity = _Identity(
@@ -121,7 +122,7 @@ def installed(
         file=str(folder),
         distribution=canonicalize_name(name),
         version=version,
-        tags=_stated_tags(contents),
+        tags=stated_tags(contents),
         size=None,
         sha256=None,
     )
@@ -143,8 +144,20 @@ def _state(folder: Path, contents: InstalledContents) -> str:
     return "\n".join([str(folder), listed, *changed])
 
 
-def _found(place: Path | None, distribution: str | None) -> Path:
-    """Return the .dist-info folder."""
+def named_place(word: str) -> tuple[bool, Path | None]:
+    """Return whether a word names an environment instead of a wheel, and its place for `find`.
+
+    "installed" is the current environment; else it is a folder or an interpreter.
+    """
+    path = Path(word)
+    if word == _INSTALLED and not path.is_file():
+        return True, None
+    is_place = path.is_dir() or (path.is_file() and path.name.startswith("python"))
+    return is_place, path if is_place else None
+
+
+def find(place: Path | None, distribution: str | None = None) -> Path:
+    """Return the .dist-info folder of what is installed; arguments and errors as `installed`."""
     folders = environments.site_folders() if place is None else _site_folders(place)
     for folder in folders:
         if distribution is not None:
@@ -249,7 +262,8 @@ def _python(tags: tuple[Tag, ...]) -> str | None:
     return f"{found[1]}.{found[2]}" if found[2] else found[1]
 
 
-def _stated_tags(contents: Contents) -> tuple[Tag, ...]:
+def stated_tags(contents: Contents) -> tuple[Tag, ...]:
+    """Return the tags that a distribution's WHEEL states."""
     text = (contents.text("WHEEL") or b"").decode("utf-8", "replace")
     stated = re.findall(r"(?m)^Tag:\s*([^\s-]+-[^\s-]+-[^\s-]+)\s*$", text)
     return tuple(sorted((tag for line in stated for tag in parse_tag(line)), key=str))
