@@ -34,7 +34,9 @@ class HostMatch:
     missing: tuple[Need, ...]
     """Extensions that code which always runs needs and the CPU lacks, with first functions."""
     doubts: tuple[str, ...]
-    """What could not be told, in sentences."""
+    """What could not be told of the code, in sentences."""
+    conditions: tuple[str, ...] = ()
+    """What else must be so, which a saved CPU does not tell, in sentences."""
 
 
 def match(found: "Inspection", host: Host, *, glibc: str | None) -> HostMatch:
@@ -46,7 +48,7 @@ def match(found: "Inspection", host: Host, *, glibc: str | None) -> HostMatch:
         glibc: its version, "" where it has another C library, None where nobody knows.
     """
     obstacles = [*_platform(found, host), *_architecture(found, host), *_glibc(found, glibc)]
-    doubts = [*_undecoded(found), *_unknown_glibc(found, glibc)]
+    doubts = _undecoded(found)
     lacking = () if obstacles or not found.code else minimum.excess(found.code, host.features)
     missing = tuple(need for need in lacking if not _is_avoided(need, host))
     unnamed = [need.extension for need in found.code.unsure] if found.code else []
@@ -67,6 +69,7 @@ def match(found: "Inspection", host: Host, *, glibc: str | None) -> HostMatch:
         obstacles=tuple(obstacles),
         missing=missing,
         doubts=tuple(doubts),
+        conditions=() if obstacles else tuple(_unknown_glibc(found, glibc)),
     )
 
 
@@ -124,7 +127,7 @@ def _version(text: str) -> Version:
 
 def _unknown_glibc(found: "Inspection", glibc: str | None) -> Iterator[str]:
     if found.glibc and glibc is None:
-        yield f"It needs glibc {found.glibc} or newer; a saved CPU does not tell its system's."
+        yield f"The system must have glibc {found.glibc} or newer: `ldd --version` there says it."
 
 
 def _undecoded(found: "Inspection") -> list[str]:
