@@ -179,7 +179,7 @@ def test_whether_another_machine_can_run_it(
     assert lacks in done.stderr
     shown = tfbuild("inspect", wheel, "--cpuinfo", DATA / cpu, env=cache)
     assert shown.returncode == 4
-    row = answers(shown.stdout)["Runs here"]
+    row = answers(shown.stdout)["Runs there"]
     assert row.startswith("no ")
     assert any(f"{lacks}: {name} (" in row for name in functions)
 

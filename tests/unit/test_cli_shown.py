@@ -134,6 +134,18 @@ def test_a_target_of_avx512(
     assert rows["Always uses"] == "AVX, FMA, AVX2, AVX-512"
 
 
+def test_what_rules_sandy_bridge_out_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = evidence(need("avx"), need("f16c"), need("3dnowprefetch"))
+    text = shown(inspection(code), capsys, monkeypatch)
+    assert answers(text)["Runs on"] == "ivybridge or newer (AVX, F16C)"
+    # A nop on CPUs that do not have it is no need.
+    assert not re.search("^3dnowprefetch  +1 ", text, re.MULTILINE)
+    both = evidence(need("avx2"), need("f16c"))
+    assert "F16C" not in answers(shown(inspection(both), capsys, monkeypatch))["Runs on"]
+
+
 def test_needs_that_no_target_has(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,8 +188,13 @@ def test_whether_it_runs_here(
     found = inspection(code())
     told = match(found, host.from_cpuinfo(DATA / cpu), glibc="2.36")
     rows = answers(shown(replace(found, host_match=told), capsys, monkeypatch))
-    assert " ".join(rows["Runs here"].split()).startswith(begins)
-    assert tells in rows["Runs here"]
+    assert " ".join(rows["Runs there"].split()).startswith(begins)
+    assert tells in rows["Runs there"]
+    # The CPU can; what its system must have is told beside.
+    told = match(found, host.from_cpuinfo(DATA / cpu), glibc=None)
+    rows = answers(shown(replace(found, host_match=told), capsys, monkeypatch))
+    assert " ".join(rows["Runs there"].split()).startswith(begins)
+    assert ("glibc 2.27 or newer" in rows["Runs there"]) == begins.startswith("yes")
 
 
 def test_colour_where_there_is_a_terminal(

@@ -74,6 +74,24 @@ def test_what_needs_too_much_is_named() -> None:
     assert "CPUs from x86-64-v4 on" in found.do
 
 
+def test_what_too_little_code_tells_of_is_named() -> None:
+    _, flags = check(evidence(part("other", tally(vex=400))), target.find("haswell"))
+    assert flags.status == "passed"
+    assert flags.found == (
+        "AVX: where the flags of haswell should put them. "
+        "Too little code tells of AVX2, FMA, BMI2."
+    )
+    _, flags = check(evidence(part("eigen", HASWELL), needs=["avx2"]), target.find("haswell"))
+    assert "Too little" not in flags.found
+
+
+def test_instances_of_a_template_are_told_once() -> None:
+    (one,) = need("avx512f").first
+    twice = replace(need("avx512f"), functions=2, first=(one, replace(one, address=9)))
+    found, _ = check(replace(PIP, needs=(twice,)), target.find("haswell"))
+    assert len(found.details) == 1
+
+
 def test_a_check_that_assures_too_little_is_named() -> None:
     code = evidence(part("eigen", AVX), needs=["avx", need("avx512f", guard="avx2")])
     found, _ = check(code, target.find("haswell"))

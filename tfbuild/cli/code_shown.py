@@ -38,10 +38,12 @@ _WIDTHS = {128: "xmm, 128 bits", 256: "ymm, 256 bits", 512: "zmm, 512 bits"}
 
 def show(code: "Evidence", out: "Console") -> None:
     """Print the evidence of one library, or of a wheel's libraries together."""
+    from tfbuild.code import minimum
+
     out.print(_components(code, wide=out.width >= _WIDE))
-    if code.needs:
+    if needs := minimum.binding(code):
         out.print()
-        _show_needs(code.needs, out)
+        _show_needs(needs, out)
     out.print()
     _show_counts(code, out)
 
@@ -114,6 +116,13 @@ def families(extensions: Iterable[str]) -> list[str]:
     return [name for name, members in FAMILIES.items() if given & set(members)]
 
 
+def told(extensions: Iterable[str]) -> list[str]:
+    """Return the families, and F16C where no later one says it: it rules Sandy Bridge out."""
+    given = set(extensions)
+    found = families(given)
+    return [*found, "F16C"] if "f16c" in given and set(found) <= {"AVX"} else found
+
+
 def widest(dispatched: "Tally", always: Collection[str]) -> str:
     """Return the family that a choice at run time gains most by, "" if none is beyond `always`."""
     found = beyond(dispatched, always)
@@ -154,9 +163,10 @@ def _show_counts(code: "Evidence", out: "Console") -> None:
         out.print(Group(left, "", encoding, "", width, ""))
     else:
         out.print(Columns([left, Group(encoding, "", width)], padding=(0, 3)), "")
+    fused = _about(total.fused) if total.fused.value else "none"
     out.print(
         f"{_about(total.instructions)} instructions in {size(total.bytes)} of code, "
-        f"{_about(total.fused)} of them fused multiply-adds."
+        f"{fused} of them fused multiply-adds."
     )
     if unseen := [count.high for count in total.extensions.values() if not count.value]:
         out.print(f"Not seen in the sample, so fewer than {max(unseen):,} each: all others.")

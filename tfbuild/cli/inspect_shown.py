@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tfbuild.wheel.match import HostMatch
 
 _FEW = 20
+_HERE = {"/proc/cpuinfo", "sysctl", "py-cpuinfo"}
+"""Where this machine's CPU is read; others are saved files."""
 _VERDICTS = {"yes": ("yes", "bold green"), "no": ("no", "bold red"), "unknown": ("?", "yellow")}
 
 
@@ -48,7 +50,8 @@ def _answers(found: "Inspection") -> Iterator[tuple[str, "str | Text"]]:
         if found.code.mode == "sample":
             yield "Read", _sample(found.code)
     if found.host_match is not None:
-        yield "Runs here", _verdict(found.host_match)
+        here = found.host_match.source in _HERE
+        yield ("Runs here" if here else "Runs there"), _verdict(found.host_match)
 
 
 def _runs_on(found: "Inspection") -> str:
@@ -60,8 +63,8 @@ def _runs_on(found: "Inspection") -> str:
         return f"no CPU that tfbuild knows: it needs {', '.join(minimum.required)}"
     if not minimum.required:
         return "any x86-64 CPU"
-    least = "at least " if minimum.is_bound else ""
-    families = code_shown.families(minimum.required)
+    sampled = ", as far as the sample shows" if minimum.is_bound else ""
+    families = code_shown.told(minimum.required)
     what = f" ({', '.join(families)})" if families else ""
     if code.symbols != "full":
         return (
@@ -70,7 +73,7 @@ def _runs_on(found: "Inspection") -> str:
         )
     unsure = ", ".join(need.extension for need in code.unsure)
     doubt = f"; perhaps not all: code without names uses {unsure}" if unsure else ""
-    return f"{least}{minimum.target} or newer{what}{doubt}"
+    return f"{minimum.target} or newer{what}{sampled}{doubt}"
 
 
 def _always(code: "Evidence") -> str:
@@ -100,7 +103,7 @@ def _chosen(code: "Evidence") -> str:
     newest = sorted(by_family, key=code_shown.BEST.index)
     told = [f"{family} in {', '.join(by_family[family])}" for family in newest]
     if writers := [components.title(one.component) for one in code.generators]:
-        told.append(f"code that {' and '.join(writers)} generate")
+        told.append(f"code that {' and '.join(writers)} generate{'' if writers[1:] else 's'}")
     return "; ".join(told)
 
 
@@ -115,7 +118,7 @@ def _sample(code: "Evidence") -> str:
 
 def _verdict(told: "HostMatch") -> Text:
     word, style = _VERDICTS[told.verdict]
-    sentences = told.obstacles or told.doubts
+    sentences = told.obstacles or (*told.doubts, *told.conditions)
     text = Text.assemble((word, style), f"  {told.cpu}")
     for sentence in sentences:
         text.append(f"\n{sentence}")

@@ -70,6 +70,11 @@ def tells(evidence: Evidence, one: Target) -> tuple[str, ...]:
     return tuple(sign.name for sign in _expected(one) if _parts(sign, evidence))
 
 
+def untold(evidence: Evidence, one: Target) -> tuple[str, ...]:
+    """Return the names of what was expected and of which too little code tells."""
+    return tuple(sign.name for sign in _expected(one) if not _parts(sign, evidence))
+
+
 def _expected(one: Target) -> list[_Sign]:
     return [sign for sign in _SIGNS if _is_expected(sign, one)]
 

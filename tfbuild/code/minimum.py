@@ -4,11 +4,22 @@ from dataclasses import dataclass
 
 from tfbuild import target
 from tfbuild.code import components
-from tfbuild.code.arrival import arrived, tells
+from tfbuild.code.arrival import arrived, tells, untold
 from tfbuild.code.evidence import Evidence, Need
 from tfbuild.target import Target
 
-__all__ = ["Minimum", "arrived", "doubtful", "excess", "lowest", "of", "runs_on", "tells"]
+__all__ = [
+    "Minimum",
+    "arrived",
+    "binding",
+    "doubtful",
+    "excess",
+    "lowest",
+    "of",
+    "runs_on",
+    "tells",
+    "untold",
+]
 
 # PREFETCHW is emitted for CPUs that have it and is a nop on those that do not say so (see
 # targets.toml). 3DNow! itself has gone from CPUs, and no compiler emits it: data look like it.
@@ -37,7 +48,7 @@ class Minimum:
 
 def of(evidence: Evidence) -> Minimum:
     """Return the lowest CPU that can run code."""
-    needs = [need for need in evidence.needs if need.extension not in _HARMLESS]
+    needs = binding(evidence)
     required = frozenset(need.extension for need in needs)
     found = lowest(required)
     known = frozenset().union(*(one.requires for one in _targets()))
@@ -49,6 +60,11 @@ def of(evidence: Evidence) -> Minimum:
         beyond=tuple(need.extension for need in needs if need.extension not in known),
         decisive=tuple(need for need in needs if not _is_implied(need.extension, required)),
     )
+
+
+def binding(evidence: Evidence) -> tuple[Need, ...]:
+    """Return the needs less those that a CPU without them runs as nothing."""
+    return _beyond(evidence.needs, frozenset())
 
 
 def lowest(required: frozenset[str]) -> Target | None:

@@ -122,7 +122,8 @@ def _do(needs: Iterable[Need], evidence: Evidence) -> str:
 
 def _witnesses(needs: Iterable[Need]) -> Iterator[str]:
     for need in needs:
-        yield from (f"{need.extension}: {_witness(one)}" for one in need.first)
+        # Instances of one template have the same readable name.
+        yield from dict.fromkeys(f"{need.extension}: {_witness(one)}" for one in need.first)
 
 
 def _witness(one: Witness) -> str:
@@ -140,9 +141,11 @@ def _flags(evidence: Evidence, target: Target) -> Check:
         told = f"{target.name} has no instructions whose absence would tell anything."
         return Check(name=FLAGS, status="passed", found=told)
     absent = minimum.arrived(evidence, target)
+    untold = ", ".join(minimum.untold(evidence, target))
+    rest = f" Too little code tells of {untold}." if untold else ""
     return judged(
         FLAGS,
-        good=f"{', '.join(looked)}: where the flags of {target.name} should put them.",
+        good=f"{', '.join(looked)}: where the flags of {target.name} should put them.{rest}",
         faults=absent,
         why="The target's flags did not reach the compiler everywhere." if absent else "",
         do="Look at the compiler's commands in the build's log, and at tfbuild.bazelrc "

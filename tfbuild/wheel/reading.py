@@ -11,7 +11,7 @@ _TOLD = ("eigen", "tensorflow", "onednn", "xla")
 """The components whose code tells whether flags arrived."""
 _ENOUGH = 1000
 """Vector instructions from which on a component is worth a sentence."""
-_KINDS = {"avx512f": "AVX-512", "avx2": "AVX2", "fma": "FMA", "avx": "AVX"}
+_KINDS = {"amx_tile": "AMX", "avx512f": "AVX-512", "avx2": "AVX2", "fma": "FMA", "avx": "AVX"}
 """What checks of the CPU are about, widest first."""
 
 
@@ -32,7 +32,9 @@ def read(code: Evidence) -> tuple[str, ...]:
 
 def _sentences(code: Evidence) -> Iterator[str]:
     yield _needed(code)
-    if weak := sorted({one.guard for need in code.needs for one in need.first if one.guard}):
+    if weak := sorted(
+        {one.guard for need in minimum.binding(code) for one in need.first if one.guard}
+    ):
         yield (
             "Some of that stands behind a check of the CPU that does not assure it: "
             f"{', '.join(weak)}."
@@ -48,7 +50,7 @@ def _sentences(code: Evidence) -> Iterator[str]:
         yield from (_compiled(part) for part in told)
     else:
         yield _vectors("Vector code", code.total)
-    yield from _dispatched(code.parts)
+    yield from _dispatched(code)
     yield from map(_generated, code.generators)
 
 
@@ -76,18 +78,26 @@ def _vectors(what: str, tally: Tally) -> str:
     return f"{what} is {', '.join(texts)}."
 
 
-def _dispatched(parts: tuple[Part, ...]) -> Iterator[str]:
-    """Yield who has code for newer CPUs behind a check, by the widest instruction set."""
+def _dispatched(code: Evidence) -> Iterator[str]:
+    """Yield who has code for newer CPUs behind a check, by the widest instruction set.
+
+    What code that always runs needs anyway is none for newer CPUs.
+    """
+    newer = [kind for kind in _KINDS if kind not in code.required]
     found: dict[str, list[str]] = {}
-    for part in parts:
-        if kind := next((kind for kind in _KINDS if part.dispatched.has(kind)), ""):
-            found.setdefault(kind, []).append(components.title(part.component))
+    for part in code.parts:
+        if kind := next((kind for kind in newer if part.dispatched.has(kind)), ""):
+            found.setdefault(kind, []).append(_owner(part.component))
     for kind, name in _KINDS.items():
         if kind in found:
             yield (
                 f"Code for up to {name} that runs only where the CPU has it: "
                 f"in {', '.join(found[kind])}."
             )
+
+
+def _owner(component: str) -> str:
+    return "other code" if component == "other" else components.title(component)
 
 
 def _generated(one: Generator) -> str:
