@@ -78,8 +78,7 @@ def test_what_too_little_code_tells_of_is_named() -> None:
     _, flags = check(evidence(part("other", tally(vex=400))), target.find("haswell"))
     assert flags.status == "passed"
     assert flags.found == (
-        "AVX: where the flags of haswell should put them. "
-        "Too little code tells of AVX2, FMA, BMI2."
+        "AVX: where the flags of haswell should put them. Too little code tells of AVX2, FMA, BMI2."
     )
     _, flags = check(evidence(part("eigen", HASWELL), needs=["avx2"]), target.find("haswell"))
     assert "Too little" not in flags.found

@@ -128,3 +128,21 @@ def test_a_damaged_library_fails_and_is_named(tmp_path: Path) -> None:
     found = check_of(make_wheel(tmp_path / "w", "pkg", "1", TAG, files=files))
     assert found.status == "failed"
     assert "pkg/liblower.so cannot be read" in found.found
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (("libone.so",), "Its library finds what it needs: libc.so.6 on every system"),
+        (("liblower.so", "libupper.so"), "2 libraries find what they need: 1 times in the wheel"),
+    ],
+)
+def test_how_many_find_what_they_need(names: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    calls = {"libupper.so": "lower"}
+    files: dict[str, bytes | str] = {
+        f"pkg/{name}": library(tmp_path, name, calls=calls.get(name, ""), rpath="$ORIGIN")
+        for name in names
+    }
+    found = check_of(make_wheel(tmp_path / "w", "pkg", "1.0", TAG, files=files))
+    assert found.status == "passed"
+    assert found.found.startswith(says)

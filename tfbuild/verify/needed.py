@@ -53,10 +53,14 @@ def _good(subject: Subject, loading: Loading, wanted: list[Need]) -> str:
         for needed in facts.dynamic.needed
     )
     system = sorted({need.library for need in wanted})
-    return (
-        f"{count} libraries find what they need: {inside} times in the wheel, the rest "
-        f"({', '.join(system) or 'nothing'}) on every system for which its tag stands."
+    who = (
+        f"{count} libraries find what they need" if count > 1 else "Its library finds what it needs"
     )
+    places = [f"{inside} times in the wheel"] if inside else []
+    if system:
+        which = f"the rest ({', '.join(system)})" if inside else ", ".join(system)
+        places.append(f"{which} on every system for which its tag stands")
+    return f"{who}: {', '.join(places) or 'nothing'}."
 
 
 def _machines(subject: Subject) -> set[str]:
