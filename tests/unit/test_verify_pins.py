@@ -54,6 +54,18 @@ def test_the_known_example(tmp_path: Path) -> None:
     assert "'numpy<2'" in found.do
 
 
+def test_more_limits_than_can_be_compared(tmp_path: Path) -> None:
+    # Comparing twenty thousand took minutes.
+    endless = "numpy" + ",".join(f"!=1.{minor}" for minor in range(20_000))
+    found = pins_of(tmp_path, "2.14.0", "311", [endless])
+    assert found.status == "warning"
+    assert "not compared" in found.found
+
+
+def test_a_tag_for_no_python_that_there_is(tmp_path: Path) -> None:
+    assert pins_of(tmp_path, "2.14.0", "3x", ["numpy (>=1.23.5)"]).status == "failed"
+
+
 @pytest.mark.parametrize(
     ("requirement", "open_"),
     [("numpy", True), ("numpy>=1.23", True), ("numpy<2", False), ("numpy<2.1", True),

@@ -179,3 +179,10 @@ def test_a_module_that_uses_what_its_python_lacks(
     found = check_of(tmp_path / "w", f"{tag}-manylinux_2_36_x86_64", "m.so", data)
     assert found.status == ("failed" if says else "passed")
     assert not says or says in found.found
+
+
+def test_an_endless_requires_python_is_not_compared(module: bytes, tmp_path: Path) -> None:
+    endless = ",".join(f"!=3.11.{patch}" for patch in range(20_000))
+    found = check_of(tmp_path, "cp311-cp311-linux_x86_64", "m.so", module, requires_python=endless)
+    assert found.status == "failed"
+    assert "characters long" in found.found

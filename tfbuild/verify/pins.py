@@ -3,6 +3,7 @@
 Nothing is asked of an index: a requirement is compared with the limits of data/constraints.toml.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ from tfbuild.verify.subject import Subject
 
 NAME = "pins"
 _LATEST = Version("99999")
+_MOST = 500
+"""Requirements and limits together; TensorFlow's wheels have some 150."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +52,10 @@ def check(subject: Subject) -> Check:
         good="Its requirements keep out every release that is known to break "
         f"TensorFlow {subject.tensorflow}.",
         faults=[_told(breach) for breach in breaches if breach.limit.breaks == "import"],
-        oddities=[_told(breach) for breach in breaches if breach.limit.breaks != "import"],
+        oddities=[
+            *(_told(breach) for breach in breaches if breach.limit.breaks != "import"),
+            *_overlong(subject),
+        ],
         why="An installer takes the newest release that the requirements allow.",
         do=f"Install it with limits: pip install {subject.path.name} {avoid}",
     )
@@ -81,19 +87,35 @@ def _is_beyond(limit: Requirement, beside: Mapping[str, str]) -> bool:
         return False
 
 
+def _overlong(subject: Subject) -> Iterator[str]:
+    if _is_overlong(_requirements(subject)):
+        yield f"It has more than {_MOST:,} requirements and limits, so they were not compared."
+
+
+def _is_overlong(requirements: list[Requirement]) -> bool:
+    # Comparing takes a time that grows with the square of their number.
+    return sum(1 + len(each.specifier) for each in requirements) > _MOST
+
+
 def _told(breach: _Breach) -> str:
     return f"It requires {breach.requirement}. {breach.limit.consequence}"
 
 
 def _breaches(subject: Subject, limits: list[Limit], python: str) -> Iterator[_Breach]:
-    raw, _ = parse_email(subject.texts["METADATA"])
-    requirements = [found for text in raw.get("requires_dist", []) if (found := _requirement(text))]
+    requirements = _requirements(subject)
+    if _is_overlong(requirements):
+        return
     for limit in limits:
         limited = Requirement(limit.requirement)
         mine = [r for r in requirements if _is_for(r, limited.name, python)]
         if mine and _admits(mine, limited.specifier):
             text = ", ".join(f"{r.name}{r.specifier}" for r in mine)
             yield _Breach(requirement=text, limit=limit)
+
+
+def _requirements(subject: Subject) -> list[Requirement]:
+    raw, _ = parse_email(subject.texts["METADATA"])
+    return [found for text in raw.get("requires_dist", []) if (found := _requirement(text))]
 
 
 def _requirement(text: str) -> Requirement | None:
@@ -144,6 +166,6 @@ def _pythons(subject: Subject) -> list[str]:
     found = [
         f"{tag.interpreter[2]}.{tag.interpreter[3:]}"
         for tag in subject.name.tags
-        if tag.interpreter.startswith("cp") and len(tag.interpreter) > 3  # noqa: PLR2004
+        if re.fullmatch(r"cp\d{2,5}", tag.interpreter)
     ]
     return sorted(set(found), key=Version) or ["3.12"]

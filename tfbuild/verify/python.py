@@ -19,6 +19,8 @@ _SUFFIX = re.compile(r"\.(cpython-(\d)(\d+)(t?)(d?)|pypy(\d)(\d+)-pp\d+|abi3)[-\
 _PYTHON = re.compile(r"^libpython(\d)\.(\d+)([a-z]*)\.so")
 _NEWEST = 1000
 """Stands for the minor version of a Python that is yet to come."""
+_LONGEST = 1000
+"""Characters of a Requires-Python; more would keep us comparing for minutes."""
 _INTERPRETER = re.compile(r"^(cp|pp|py)(\d)(\d*)$")
 
 
@@ -147,6 +149,9 @@ def _requires(subject: Subject, pythons: list[str]) -> Iterator[str]:
     raw, _ = parse_email(subject.texts.get("METADATA", b""))
     text = raw.get("requires_python")
     if not text:
+        return
+    if len(text) > _LONGEST:
+        yield f"Requires-Python is {len(text):,} characters long."
         return
     try:
         allowed = SpecifierSet(text)
