@@ -53,14 +53,18 @@ def _good(subject: Subject, loading: Loading, wanted: list[Need]) -> str:
         for needed in facts.dynamic.needed
     )
     system = sorted({need.library for need in wanted})
-    who = (
-        f"{count} libraries find what they need" if count > 1 else "Its library finds what it needs"
-    )
     places = [f"{inside} times in the wheel"] if inside else []
     if system:
         which = f"the rest ({', '.join(system)})" if inside else ", ".join(system)
         places.append(f"{which} on every system for which its tag stands")
-    return f"{who}: {', '.join(places) or 'nothing'}."
+    if not places:
+        return f"{count} libraries need no other." if count > 1 else "Its library needs no other."
+    who = (
+        "Its library finds what it needs"
+        if count == 1
+        else f"{count} libraries find what they need"
+    )
+    return f"{who}: {', '.join(places)}."
 
 
 def _machines(subject: Subject) -> set[str]:
