@@ -27,7 +27,10 @@ class Count:
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """How many instructions of some code use what. Absent keys are zero."""
+    """How many instructions of some code use what.
+
+    Absent keys are zero; in a component's part of a sample, what is absent was not seen.
+    """
 
     functions: int
     """How many pieces of code between symbols, decoded or not."""
