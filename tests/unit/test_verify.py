@@ -142,6 +142,16 @@ def test_damage_that_a_check_did_not_expect_is_a_failure(tmp_path: Path) -> None
     assert [check.name for check in found.checks] == ["platform", *NAMES]
 
 
+def test_a_wheel_that_cannot_be_opened_is_one_failure(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path)
+    wheel.write_bytes(wheel.read_bytes()[:200])
+    names = chosen(steps.ALL, (), ())
+    found = verify(wheel, steps.ALL, names, Asked())
+    assert [check.name for check in found.failed] == ["structure"]
+    assert set(outcome(found).values()) == {"failed", "skipped"}
+    assert outcome(verify(wheel, steps.ALL, ("flags",), Asked())) == {"flags": "failed"}
+
+
 def test_a_machine_that_fails_is_no_finding(tmp_path: Path) -> None:
     full = Step(names=("platform",), title="Doing", run=raising(SaveError("The disk is full.")))
     with pytest.raises(SaveError):

@@ -22,6 +22,7 @@ _CHECKS: dict[str, Callable[[Subject], Check]] = {
 }
 NAMES = tuple(_CHECKS)
 """In the order in which they are done."""
+UNOPENED = "The wheel cannot be opened."
 
 
 def checks(
@@ -50,5 +51,5 @@ def checks(
 
 def _unopened(name: str, error: WheelError) -> Check:
     if name != structure.NAME:
-        return skipped(name, "The wheel cannot be opened.")
+        return skipped(name, UNOPENED)
     return Check(name=name, status="failed", found=error.what, why=error.why, do=error.do)

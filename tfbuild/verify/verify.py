@@ -6,7 +6,9 @@ from pathlib import Path
 
 from tfbuild.errors import UsageError, WheelError, suggestion
 from tfbuild.progress import Progress, Silent
+from tfbuild.verify import static
 from tfbuild.verify.context import Asked, Context
+from tfbuild.verify.judge import skipped
 from tfbuild.verify.model import Check, Verification
 
 _SILENT = Silent()
@@ -90,6 +92,8 @@ def _do(step: Step, context: Context, done: Collection[Check]) -> tuple[Check, .
             return tuple(Check(name=name, status="skipped", found=why) for name in step.names)
         return step.run(context)
     except WheelError as error:
+        if any(check.found == error.what for check in done if check.status == "failed"):
+            return tuple(skipped(name, static.UNOPENED) for name in step.names)
         # The reader of whatever it was met a damage that the check did not look for.
         return tuple(
             Check(name=name, status="failed", found=error.what, why=error.why, do=error.do)
