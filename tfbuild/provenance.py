@@ -9,12 +9,12 @@ from packaging.utils import parse_wheel_filename
 from tfbuild import __version__, artifact, sbom
 from tfbuild.made import Made
 from tfbuild.record import BuiltWheel, Source
-from tfbuild.wheel import label
+from tfbuild.wheel import label, own
 
 if TYPE_CHECKING:
     from tfbuild.recipe import Recipe
 
-RECORD_NAME = "tfbuild.json"
+RECORD_NAME = own.NAME
 """The record's name inside a wheel's .dist-info."""
 
 

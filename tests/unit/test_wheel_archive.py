@@ -211,3 +211,12 @@ def test_data_that_is_streamed_or_aligned_by_a_descriptor_is_no_gap(tmp_path: Pa
     assert b"PK\x07\x08" in streamed.read_bytes()
     with archive.opened(streamed) as opened:
         assert b"".join(opened.chunks(MODULE)) == faults.DATA
+
+
+@pytest.mark.parametrize("odd", [b"\xff", b"\x1b[31m", b"\n"], ids=["no UTF-8", "escape", "line"])
+def test_a_name_that_no_wheel_has(odd: bytes, tmp_path: Path) -> None:
+    wheel = good(tmp_path)
+    path = tmp_path / os.fsdecode(os.fsencode(wheel.stem) + odd + b".whl")
+    wheel.rename(path)
+    with pytest.raises(WheelError, match="not the name of a wheel"), archive.opened(path):
+        pass

@@ -23,6 +23,7 @@ from tfbuild.code import sample
 from tfbuild.code.evidence import Evidence
 from tfbuild.errors import NothingToDoError, SaveError, WheelError
 from tfbuild.resources import DATA
+from tfbuild.verify.context import Asked, Context
 from tfbuild.wheel import examine
 from tfbuild.wheel.inspect import inspect, installed
 from tfbuild.wheel.inspection import Inspection
@@ -137,9 +138,20 @@ def test_a_label_and_a_record_are_shown(wheel: Path, tmp_path: Path) -> None:
     assert found.sboms == ()
     listed = relabel(wheel, "zen2", tmp_path / "out", {"sboms/a.cdx.json": b"{}"})
     assert inspect(listed).sboms == ("sboms/a.cdx.json",)
-    odd = relabel(wheel, "zen3", tmp_path / "out", {"tfbuild.json": b"[1]"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"[1]", b"\xff", b'{"a":' * 100_000, b'{"a": [' + b"{}," * 400_000 + b"{}]}"],
+    ids=["no object", "no UTF-8", "too deep", "too large"],
+)
+def test_a_record_that_is_none_of_ours(text: bytes, wheel: Path, tmp_path: Path) -> None:
+    odd = relabel(wheel, "zen3", tmp_path / "out", {"tfbuild.json": text})
     assert inspect(odd).record is None
-    assert "not a JSON object" in inspect(odd).notes[0]
+    assert "not a JSON object of ours" in inspect(odd).notes[0]
+    found = Context(odd, Asked()).target
+    assert found is not None
+    assert found.name == "zen3"
 
 
 def test_a_wheel_without_libraries(tmp_path: Path) -> None:

@@ -7,20 +7,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from tfbuild import environment, host
 from tfbuild.code.evidence import Evidence
 from tfbuild.errors import HostError, WheelError
 from tfbuild.installer import Installer
 from tfbuild.progress import Progress, Silent
-from tfbuild.provenance import RECORD_NAME
 from tfbuild.target import Target
 from tfbuild.verify import static
 from tfbuild.verify.expected import claimed
 from tfbuild.verify.model import Check
 from tfbuild.verify.running import Running
-from tfbuild.wheel import archive, match
+from tfbuild.wheel import archive, match, own
 from tfbuild.wheel.inspect import inspect
 from tfbuild.wheel.inspection import Inspection
 
@@ -118,10 +115,10 @@ def own_record(text: Callable[[str], bytes | None]) -> dict[str, Any] | None:
         text: reads a file of .dist-info.
     """
     try:
-        said = text(RECORD_NAME)
-        return msgspec.json.decode(said, type=dict[str, Any]) if said else None
-    except (WheelError, msgspec.DecodeError, UnicodeDecodeError):
+        said = text(own.NAME)
+    except WheelError:
         return None
+    return own.decoded(said) if said else None
 
 
 def _own_record(path: Path) -> dict[str, Any] | None:

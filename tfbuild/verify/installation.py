@@ -127,7 +127,7 @@ def read(folder: Path, progress: Progress = _SILENT) -> Subject:
     rows, fault = rows_of(texts.get("RECORD"), _MOST_ROWS)
     rows = tuple(row for row in rows if _is_kept(row, folder.name))
     algorithms = {row.path: row.algorithm for row in rows if row.algorithm in STRONG}
-    kept = {name for name in contents.sizes if name in {row.path for row in rows}}
+    kept = contents.sizes.keys() & {row.path for row in rows}
     files, libraries, damaged = _files(contents, sorted(kept), algorithms, progress)
     name, _, version = folder.name.removesuffix(".dist-info").partition("-")
     return Subject(

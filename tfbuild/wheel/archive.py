@@ -133,6 +133,9 @@ def parsed(path: Path) -> FileName:
     """
     try:
         name, version, build, tags = parse_wheel_filename(path.name)
+        if not path.name.isprintable():
+            # The parser does not mind what tags are made of.
+            raise InvalidWheelFilename("It holds characters that no name has.")
     except (InvalidWheelFilename, InvalidVersion) as error:
         raise WheelError(
             f"{path.name} is not the name of a wheel.",

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 from packaging.tags import Tag, parse_tag
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -25,14 +24,13 @@ from tfbuild.errors import NothingToDoError, SaveError, UsageError
 from tfbuild.progress import Progress, Silent
 from tfbuild.resources import DATA
 from tfbuild.wheel import archive as archives
-from tfbuild.wheel import libraries
+from tfbuild.wheel import libraries, own
 from tfbuild.wheel.contents import Contents, InstalledContents, WheelContents
 from tfbuild.wheel.examine import examine
 from tfbuild.wheel.inspection import Inspection, Library
 from tfbuild.wheel.release import tensorflow_release
 
 _SILENT = Silent()
-_RECORD = "tfbuild.json"
 _INSTALLED = "installed"
 # What a result rests on beside the files.
 _FACTS = ("components.toml", "dispatchers.toml", "targets.toml")
@@ -276,13 +274,11 @@ def _sboms(contents: Contents) -> tuple[str, ...]:
 
 
 def _own_record(contents: Contents) -> tuple[dict[str, Any] | None, list[str]]:
-    text = contents.text(_RECORD)
+    text = contents.text(own.NAME)
     if text is None:
         return None, []
-    try:
-        return msgspec.json.decode(text, type=dict[str, Any]), []
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None, [f"Its {_RECORD} is not a JSON object."]
+    record = own.decoded(text)
+    return record, [] if record is not None else [f"Its {own.NAME} is not a JSON object of ours."]
 
 
 def _mismatch(tags: tuple[Tag, ...], found: tuple[Library, ...]) -> Iterator[str]:
