@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import struct
@@ -414,6 +415,46 @@ def test_a_record_that_leads_out_is_not_followed(environment: Path, tmp_path: Pa
     names = [each.name for each in installed(environment).libraries]
     assert len(names) == 3
     assert installed(environment).files == inspect_files(environment)
+
+
+@pytest.mark.parametrize(
+    "row", [b"a" * 300, b"a\0b", b"\xff"], ids=["longer than any name", "nul", "no UTF-8"]
+)
+def test_a_name_in_a_record_that_no_file_can_have(row: bytes, environment: Path) -> None:
+    before = installed(environment).files
+    for record in environment.rglob("RECORD"):
+        record.write_bytes(record.read_bytes() + row + b",,\n")
+    assert installed(environment).files == before
+
+
+def test_a_record_that_is_no_table(environment: Path) -> None:
+    for record in environment.rglob("RECORD"):
+        record.write_text('"' + "a" * 200_000)
+    with pytest.raises(WheelError, match="cannot be read"):
+        installed(environment)
+
+
+def test_tags_that_stand_for_more_than_memory_holds(environment: Path) -> None:
+    part = ".".join("a" * 800)
+    for wheel_file in environment.rglob("WHEEL"):
+        wheel_file.write_text(f"Tag: {part}-{part}-{part}\n")
+    assert installed(environment).tags == ()
+
+
+def test_a_pipe_in_the_place_of_a_file(environment: Path) -> None:
+    for wheel_file in environment.rglob("WHEEL"):
+        wheel_file.unlink()
+        os.mkfifo(wheel_file)
+    assert installed(environment).tags == ()
+
+
+def test_a_folder_whose_name_is_no_text(environment: Path, tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"odd\xff")
+    environment.rename(odd)
+    found = installed(odd, cache=tmp_path / "cache")
+    assert "odd\ufffd" in found.file
+    assert installed(odd, cache=tmp_path / "cache") == found
+    assert json.loads(artifact.to_json(found))["file"] == found.file
 
 
 def inspect_files(environment: Path) -> int:

@@ -5,6 +5,7 @@ files, and instead of requirements the releases that really stand beside are loo
 """
 
 import hashlib
+import os
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -59,7 +60,7 @@ class Installation(Context):
     @property
     def name(self) -> str:
         """The .dist-info folder."""
-        return str(self.path)
+        return os.fsencode(self.path).decode("utf-8", "replace")
 
     @property
     def runnable(self) -> Path:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from email.message import Message
 from email.parser import BytesParser
-from math import prod
 
 from packaging.metadata import Metadata, parse_email
 from packaging.tags import parse_tag
@@ -15,9 +14,9 @@ from packaging.utils import canonicalize_name
 from tfbuild.verify.judge import judged
 from tfbuild.verify.model import Check
 from tfbuild.verify.subject import Subject
+from tfbuild.wheel import tags as wheel_tags
 
 NAME = "structure"
-_MAX_TAGS = 10_000
 _SCHEMES = {"purelib", "platlib", "headers", "scripts", "data"}
 # PEP 600: the old names are aliases of these.
 _ALIASES = {"manylinux1": "manylinux_2_5", "manylinux2010": "manylinux_2_12",
@@ -76,9 +75,8 @@ def _wheel(subject: Subject) -> Iterator[str]:
 
 def _tags(subject: Subject, fields: Message) -> Iterator[str]:
     lines = [str(line).strip() for line in fields.get_all("Tag", [])]
-    # "a.b-c.d-e" stands for four tags; a long line would stand for more than memory holds.
-    if sum(prod(part.count(".") + 1 for part in line.split("-")) for line in lines) > _MAX_TAGS:
-        yield f"WHEEL has more than {_MAX_TAGS} tags."
+    if wheel_tags.are_too_many(lines):
+        yield f"WHEEL has more than {wheel_tags.MOST} tags."
         return
     stated = set()
     for line in lines:

@@ -131,15 +131,14 @@ def parsed(path: Path) -> FileName:
     Raises:
         WheelError: it is not a wheel's name.
     """
+    # The parser does not mind what tags are made of.
+    fault = "" if path.name.isprintable() else "It holds characters that no name has."
     try:
-        name, version, build, tags = parse_wheel_filename(path.name)
-        if not path.name.isprintable():
-            # The parser does not mind what tags are made of.
-            raise InvalidWheelFilename("It holds characters that no name has.")
+        name, version, build, tags = parse_wheel_filename("" if fault else path.name)
     except (InvalidWheelFilename, InvalidVersion) as error:
         raise WheelError(
             f"{path.name} is not the name of a wheel.",
-            why=str(error),
+            why=fault or str(error),
             do="A wheel is called NAME-VERSION-PYTHON-ABI-PLATFORM.whl.",
         ) from error
     return FileName(name=name, version=version, build=build, tags=tuple(sorted(tags, key=str)))

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -88,13 +89,18 @@ class InstalledContents:
                 do="Install it with pip or uv, or inspect its wheel.",
             )
         rows = csv.reader(io.StringIO(record.decode("utf-8", "replace")))
-        for name in (row[0] for row in rows if row):
-            path = self._site / name
+        try:
+            names = [row[0] for row in rows if row]
+        except csv.Error as error:
+            raise WheelError(
+                f"The RECORD of {self._dist_info.name} cannot be read.", why=str(error)
+            ) from error
+        for name in names:
             # Scripts lie outside, and a hostile RECORD may name anything.
             inside = not Path(name).is_absolute() and ".." not in Path(name).parts
-            if not inside or not path.is_file():
-                continue
-            yield name, path.stat().st_size
+            size = _size(self._site / name) if inside else None
+            if size is not None:
+                yield name, size
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
@@ -118,8 +124,10 @@ class InstalledContents:
         return self._read(self._site / name)
 
     def _read(self, path: Path) -> bytes | None:
+        # A pipe would keep us waiting for ever.
+        size = _size(path)
         try:
-            return path.read_bytes() if path.stat().st_size < MAX_TEXT else None
+            return path.read_bytes() if size is not None and size < MAX_TEXT else None
         except OSError:
             return None
 
@@ -152,6 +160,15 @@ class FilesAgain:
             yield from inflate.chunks_at(descriptor, self._members[name])
         except DAMAGE as error:
             raise damaged(self._wheel, f"{name}: {error}") from error
+
+
+def _size(path: Path) -> int | None:
+    """Return the size of a regular file; None where there is none, or none of that name can be."""
+    try:
+        seen = path.stat()
+    except (OSError, ValueError):
+        return None
+    return seen.st_size if stat.S_ISREG(seen.st_mode) else None
 
 
 @contextmanager

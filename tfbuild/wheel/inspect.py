@@ -5,6 +5,7 @@ a folder where results are kept.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,7 @@ from tfbuild.progress import Progress, Silent
 from tfbuild.resources import DATA
 from tfbuild.wheel import archive as archives
 from tfbuild.wheel import libraries, own
+from tfbuild.wheel import tags as wheel_tags
 from tfbuild.wheel.contents import Contents, InstalledContents, WheelContents
 from tfbuild.wheel.examine import examine
 from tfbuild.wheel.inspection import Inspection, Library
@@ -117,7 +119,7 @@ def installed(
     name, _, version = folder.name.removesuffix(".dist-info").partition("-")
     identity = _Identity(
         source="installed",
-        file=str(folder),
+        file=os.fsencode(folder).decode("utf-8", "replace"),
         distribution=canonicalize_name(name),
         version=version,
         tags=stated_tags(contents),
@@ -139,7 +141,8 @@ def _state(folder: Path, contents: InstalledContents) -> str:
         f"{name} {contents.sizes[name]} {(folder.parent / name).stat().st_mtime_ns}"
         for name in libraries.names_in(contents)
     ]
-    return "\n".join([str(folder), listed, *changed])
+    # A folder's name may be no UTF-8.
+    return "\n".join([repr(str(folder)), listed, *changed])
 
 
 def named_place(word: str) -> tuple[bool, Path | None]:
@@ -264,6 +267,8 @@ def stated_tags(contents: Contents) -> tuple[Tag, ...]:
     """Return the tags that a distribution's WHEEL states."""
     text = (contents.text("WHEEL") or b"").decode("utf-8", "replace")
     stated = re.findall(r"(?m)^Tag:\s*([^\s-]+-[^\s-]+-[^\s-]+)\s*$", text)
+    if wheel_tags.are_too_many(stated):
+        return ()
     return tuple(sorted((tag for line in stated for tag in parse_tag(line)), key=str))
 
 
