@@ -115,3 +115,14 @@ def test_absurd_names_are_placed_soon(symbol: str) -> None:
     assert place.component in COMPONENTS
     assert isinstance(components.promises(place.guard), frozenset)
     components.generator(symbol)
+
+
+def test_a_library_that_is_released_without_names() -> None:
+    place = components.of_library("libgfortran-040039e1.so.5.0.0")
+    assert place is not None
+    for name in ("libgfortran.so.5", "libgfortran-040039e1-0352e75f.so.5.0.0"):
+        assert components.of_library(name) == place
+    assert components.promises(place.guard) >= {"avx", "avx2", "fma", "fma4", "avx512f"}
+    assert "avx512vl" not in components.promises(place.guard)
+    for name in ("libquadmath-96973f99.so.0.0.0", "notlibgfortran.so", "libgfortranish.so"):
+        assert components.of_library(name) is None

@@ -47,6 +47,19 @@ def place(symbol: str, source: str) -> Place:
 
 
 @cache
+def of_library(name: str) -> Place | None:
+    """Return whose all code of a library is that is released without names; None for most.
+
+    Args:
+        name: its file's name.
+    """
+    for entry in _dispatchers()["libraries"]:
+        if re.search(entry["file"], name):
+            return Place(entry["component"], entry["guard"])
+    return None
+
+
+@cache
 def promises(guard: str) -> frozenset[str]:
     """Return the extensions that a guard's check has assured; none for an unknown guard."""
     guards = _dispatchers()["guards"]

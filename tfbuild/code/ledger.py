@@ -37,6 +37,8 @@ class Library:
     def place(self, piece: int) -> tuple[Place, str]:
         """Return whose a piece is, and its symbol."""
         symbol = self.symbol(piece)
+        if whole := components.of_library(self.name.rpartition("/")[2]):
+            return whole, symbol
         return components.place(symbol, self._origin(int(self.pieces.source[piece]))), symbol
 
     def _origin(self, offset: int) -> str:
