@@ -24,6 +24,7 @@ from tfbuild.code import sample
 from tfbuild.code.evidence import Evidence
 from tfbuild.errors import NothingToDoError, SaveError, WheelError
 from tfbuild.resources import DATA
+from tfbuild.verify import static
 from tfbuild.verify.context import Asked, Context
 from tfbuild.wheel import examine
 from tfbuild.wheel.inspect import inspect, installed
@@ -243,6 +244,22 @@ def test_no_room_for_the_largest_library(wheel: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     with pytest.raises(SaveError, match="temporary file") as caught:
         inspect(wheel)
+    assert "TMPDIR" in caught.value.do
+
+
+@pytest.mark.parametrize("read", [inspect, static.checks], ids=["inspect", "static"])
+def test_no_folder_for_temporary_files(
+    read: Callable[[Path], object], wheel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As where every disk is full: Python tries them all by writing a file.
+    def none(*_: object, **__: object) -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_get_default_tempdir", none)
+    with pytest.raises(SaveError, match="temporary file") as caught:
+        read(wheel)
+    assert "No usable" in caught.value.why
     assert "TMPDIR" in caught.value.do
 
 

@@ -10,7 +10,6 @@ import fcntl
 import json
 import os
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -51,8 +50,12 @@ class Tickets:
 @contextmanager
 def tickets() -> Iterator[int]:
     """Open a counter for workers; yield its file's number."""
-    with tempfile.TemporaryFile() as file:
-        yield file.fileno()
+    # In memory: a full disk must not stop it.
+    descriptor = os.memfd_create("tickets")
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def run(

@@ -13,11 +13,11 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from tfbuild.errors import SaveError, WheelError
+from tfbuild.errors import WheelError
 from tfbuild.progress import Progress
 from tfbuild.wheel import elf
 from tfbuild.wheel.archive import Archive, FileName
-from tfbuild.wheel.contents import WheelContents
+from tfbuild.wheel.contents import WheelContents, no_room
 from tfbuild.wheel.release import tensorflow_release
 
 STRONG = ("sha256", "sha384", "sha512")
@@ -185,25 +185,29 @@ def _read_one(wheel: Archive, name: str, algorithm: str, found: _Found) -> None:
                 hasher.update(chunk)
                 size += len(chunk)
                 if is_elf:
-                    _keep(kept, chunk, name)
+                    _keep(kept, chunk, name, wheel.members[name].file_size)
         except WheelError as error:
             found.unreadable[name] = error.why
             return
         found.files[name] = Seen(size=size, digest=_spelt(hasher.digest()))
         if is_elf:
-            kept.flush()
+            _to_disk(kept, name, size)
             _facts(cast("BinaryIO", kept), name, found)
 
 
-def _keep(kept: "tempfile.SpooledTemporaryFile[bytes]", chunk: bytes, name: str) -> None:
+def _keep(kept: "tempfile.SpooledTemporaryFile[bytes]", chunk: bytes, name: str, size: int) -> None:
     try:
         kept.write(chunk)
     except OSError as error:
-        raise SaveError(
-            f"Cannot unpack {name} into a temporary file.",
-            why=error.strerror or str(error),
-            do=f"Make room below {tempfile.gettempdir()}, or choose a place: TMPDIR=FOLDER",
-        ) from error
+        raise no_room(name, size, error) from error
+
+
+def _to_disk(kept: "tempfile.SpooledTemporaryFile[bytes]", name: str, size: int) -> None:
+    try:
+        kept.rollover()
+        kept.flush()
+    except OSError as error:
+        raise no_room(name, size, error) from error
 
 
 def _facts(file: BinaryIO, name: str, found: _Found) -> None:

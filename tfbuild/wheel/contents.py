@@ -192,13 +192,21 @@ def _unpacked(name: str, size: int, chunks: Iterator[bytes]) -> Iterator[BinaryI
                 _write(file, chunk)
             file.seek(0)
         except OSError as error:
-            raise SaveError(
-                f"Cannot unpack {name} into a temporary file.",
-                why=error.strerror or str(error),
-                do=f"It needs {size >> 20} MB below {tempfile.gettempdir()}; "
-                "TMPDIR=FOLDER chooses another place.",
-            ) from error
+            raise no_room(name, size, error) from error
         yield cast("BinaryIO", file)
+
+
+def no_room(name: str, size: int, error: OSError) -> SaveError:
+    """Return the error for a file of so many bytes that cannot be unpacked."""
+    try:
+        place = f" below {tempfile.gettempdir()}"
+    except OSError:  # where no folder can be written
+        place = ""
+    return SaveError(
+        f"Cannot unpack {name} into a temporary file.",
+        why=error.strerror or str(error),
+        do=f"It needs {size >> 20} MB{place}; TMPDIR=FOLDER chooses another place.",
+    )
 
 
 def _write(file: RawIOBase, chunk: bytes) -> None:
