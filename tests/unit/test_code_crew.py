@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from pathlib import Path
 
@@ -42,20 +41,6 @@ def test_together_they_count_what_one_counts(
         assert len(whole.chunks(library.opened(FileSource(file.fileno()), "x"))) > 3
 
 
-def test_chunks_are_given_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    with crew.tickets() as number:
-        taken: list[int] = []
-        askers = [
-            threading.Thread(target=lambda: taken.extend(crew.Tickets(number).below(200)))
-            for _ in range(4)
-        ]
-        for asker in askers:
-            asker.start()
-        for asker in askers:
-            asker.join()
-    assert sorted(taken) == list(range(200))
-
-
 def test_partial_results_survive_the_way(kernels: Path) -> None:
     with kernels.open("rb") as file:
         opened = library.opened(FileSource(file.fileno()), "x")
@@ -82,6 +67,24 @@ def run(module: Path, body: str) -> list[object]:
 
 def test_answers_are_heard(module: Path) -> None:
     assert run(module, "crew.answer(crew.job_given())") == [{"x": 1}, {"x": 1}]
+
+
+def test_numbers_are_given_out_once(module: Path) -> None:
+    module.write_text(
+        "from tfbuild.code import crew\n"
+        "for number in crew.Tickets(crew.job_given()['tickets']).below(2000):\n"
+        "    crew.answer({'number': number})\n"
+    )
+    taken: list[int] = []
+    with crew.tickets() as tickets:
+        crew.run(
+            "worker_for_tests",
+            {"tickets": tickets},
+            lambda said: taken.append(said["number"]),
+            workers=3,
+            files=[tickets],
+        )
+    assert sorted(taken) == list(range(2000))
 
 
 def test_an_error_comes_over_as_it_was_raised(module: Path) -> None:
