@@ -245,6 +245,30 @@ def test_an_instruction_that_no_cpu_has(
     assert imported.details == (f"ud2 at {address:#x} in libillegal.so",)
 
 
+@pytest.mark.parametrize("file", ["", "/no/such/file", "PIPE"])
+def test_what_a_process_says_in_the_watchers_name(
+    file: str, wheel: Path, running: Running, illegal: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A hostile process writes the watcher's answer, ends it, and names a pipe as a library."""
+    os.mkfifo(tmp_path / "pipe")
+    answer = {
+        "ended": "illegal",
+        "file": file.replace("PIPE", str(tmp_path / "pipe")),
+        "bytes": "0f0b" if file else "no bytes",
+    }
+    script = illegal("ud2")
+    script.write_text(
+        "import os\n"
+        "parent = os.getppid()\n"
+        "if b'trace.py' in open(f'/proc/{parent}/cmdline', 'rb').read():\n"
+        f"    open(f'/proc/{{parent}}/fd/1', 'w').write({json.dumps(answer)!r})\n"
+        "    os.kill(parent, 9)\n" + script.read_text()
+    )
+    imported, _ = training.check(wheel, replace(running, script=script))
+    assert imported.found == "Importing TensorFlow died of an illegal instruction (SIGILL)."
+    assert imported.details == ((f"ud2 at 0x0 in {Path(answer['file']).name}",) if file else ())
+
+
 def test_an_illegal_instruction_with_what_the_code_needs(
     wheel: Path, running: Running, behave: Behave
 ) -> None:

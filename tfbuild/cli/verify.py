@@ -92,7 +92,8 @@ def verify(  # noqa: PLR0917 - a command has as many parameters as it has option
 
     First the files, then every instruction, then, in fresh environments, an
     import, one step of training and the numbers against the official wheel.
-    Ends with 7 if a check failed.
+    That runs the wheel's code as you do; --static only reads. Ends with 7 if a
+    check failed.
     """
     from tfbuild import artifact, settings, signals, spec
     from tfbuild.installer import Installer

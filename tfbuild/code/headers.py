@@ -30,7 +30,7 @@ _WORDS = {1: 32, 2: 64}
 _ORDERS = {1: "<", 2: ">"}
 _MAX_HEADERS = 1 << 16
 _MAX_ADDRESS = 1 << 62
-_LOAD, _EH_FRAME = 1, 0x6474E550
+LOAD, _EH_FRAME = 1, 0x6474E550
 _FIELDS: dict[str, dict[int, str]] = {
     "header": {
         32: "type:H machine:H version:I entry:I phoff:I shoff:I flags:I ehsize:H phentsize:H "
@@ -131,7 +131,7 @@ class Headers:
                 yield address, int(row["offset"]), int(row["size"])
         if not len(self.sections):
             for row in self.segments:
-                if row["type"] == _LOAD and row["flags"] & 1:
+                if row["type"] == LOAD and row["flags"] & 1:
                     yield int(row["vaddr"]), int(row["offset"]), int(row["filesz"])
 
 

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
 
 from tfbuild import process, resources
+from tfbuild.code import headers
+from tfbuild.code.source import FileSource
+from tfbuild.errors import WheelError
 from tfbuild.process import ProcessError
 from tfbuild.verify.conversation import Request, script, variables
 from tfbuild.verify.running import Running
+from tfbuild.wheel import archive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +60,11 @@ def find(python: Path, request: Request, running: Running) -> Place | None:
             check=False,
         )
         answer = msgspec.json.decode(done.stdout, type=_Answer)
-    except (ProcessError, msgspec.DecodeError):
+        found = _place(answer) if answer.ended == "illegal" and answer.bytes else None
+    except (ProcessError, msgspec.DecodeError, ValueError):
+        # The process may have been made to say anything.
         return None
-    return _place(answer) if answer.ended == "illegal" and answer.bytes else None
+    return found
 
 
 def _place(answer: _Answer) -> Place:
@@ -90,11 +94,12 @@ def _decoded(code: bytes, address: int) -> tuple[str, tuple[str, ...]]:
 def _address(file: Path, offset: int) -> int:
     """Return the virtual address of a place in an ELF file; the place itself if it is none."""
     try:
-        with file.open("rb") as stream:
-            for segment in ELFFile(stream).iter_segments("PT_LOAD"):
-                begin = int(segment["p_offset"])
-                if begin <= offset < begin + int(segment["p_filesz"]):
-                    return int(segment["p_vaddr"]) + offset - begin
-    except (OSError, ELFError):
-        pass
+        with archive.regular(file) as stream:
+            segments = headers.read(FileSource(stream.fileno()), file.name).segments
+    except WheelError:
+        return offset
+    for row in segments[segments["type"] == headers.LOAD]:
+        begin = int(row["offset"])
+        if begin <= offset < begin + int(row["filesz"]):
+            return int(row["vaddr"]) + offset - begin
     return offset

@@ -24,7 +24,7 @@ _MAX_NAME = 256
 _SHOWN = 8
 """Symbols kept of each version."""
 _WEAK_VERSION = 0x2
-_PT_LOAD, _PT_DYNAMIC = 1, 2
+_PT_DYNAMIC = 2
 _STB_WEAK = 2
 _TAGS = {
     1: "needed", 4: "hash", 5: "strings", 6: "symbols", 10: "strings_size", 14: "soname",
@@ -131,7 +131,7 @@ class _Tables:
         self._offsets: dict[str, int] = {}
         self._order = head.order
         self._wide = head.bits == 64  # noqa: PLR2004
-        loads = head.segments[head.segments["type"] == _PT_LOAD]
+        loads = head.segments[head.segments["type"] == headers.LOAD]
         self._loads = [(int(row["vaddr"]), int(row["offset"]), int(row["filesz"])) for row in loads]
         listed = head.sections[head.sections["type"] == headers.DYNSYM]
         step = head.layout("symbol").itemsize
