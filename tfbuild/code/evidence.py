@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-SYMBOLS = ("full", "exported", "none")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Count:
