@@ -13,7 +13,8 @@ from tfbuild.errors import WheelError
 from tfbuild.progress import Progress, Silent
 
 _WORKER = "tfbuild.code.worker"
-_MOST = 16
+# Each holds TensorFlow's table of symbols, some 140 MB; together they stay below 1 GiB.
+_MOST = 5
 _SILENT = Silent()
 
 
