@@ -9,17 +9,20 @@ both). It needs numpy and TensorFlow 2.8 to 2.21, nothing of tfbuild.
 from __future__ import annotations
 
 import faulthandler
-import json
 import sys
 from typing import Any, Iterator
 
-from suite.talk import environment, own_stdout, peak_rss, settings, tell
+from suite.talk import (
+    RequestError,
+    asked,
+    environment,
+    own_stdout,
+    peak_rss,
+    settings,
+    tell,
+)
 
 TASKS = ("train", "steps", "quantised")
-
-
-class RequestError(Exception):
-    """The request cannot be understood."""
 
 
 def main() -> int:
@@ -47,12 +50,7 @@ def main() -> int:
 
 
 def _request(text: str) -> dict[str, Any]:
-    try:
-        given = json.loads(text)
-    except ValueError as error:
-        raise RequestError(f"the request is not JSON: {error}") from error
-    if not isinstance(given, dict):
-        raise RequestError("the request is not a JSON object")
+    given = asked(text)
     request = {
         "tasks": given.get("tasks", []),
         "seed": given.get("seed", 0),

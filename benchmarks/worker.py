@@ -8,12 +8,19 @@ both). It needs numpy and TensorFlow 2.8 to 2.21, nothing of tfbuild.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from suite.talk import environment, own_stdout, peak_rss, settings, tell
+from suite.talk import (
+    RequestError,
+    asked,
+    environment,
+    own_stdout,
+    peak_rss,
+    settings,
+    tell,
+)
 
 ARCHITECTURES = (
     "mnist_mlp",
@@ -25,10 +32,6 @@ ARCHITECTURES = (
 )
 SCALES = ("smoke", "quick", "full")
 MODES = ("auto", "real", "generated")
-
-
-class RequestError(Exception):
-    """The request cannot be understood."""
 
 
 def main() -> int:
@@ -64,12 +67,7 @@ def main() -> int:
 
 
 def _request(text: str) -> dict[str, Any]:
-    try:
-        given = json.loads(text)
-    except ValueError as error:
-        raise RequestError(f"the request is not JSON: {error}") from error
-    if not isinstance(given, dict):
-        raise RequestError("the request is not a JSON object")
+    given = asked(text)
     data = given.get("data") or {}
     request = {
         "architectures": given.get("architectures", list(ARCHITECTURES)),

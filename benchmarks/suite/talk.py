@@ -10,6 +10,21 @@ import tempfile
 from typing import Any, TextIO
 
 
+class RequestError(Exception):
+    """The request cannot be understood."""
+
+
+def asked(text: str) -> dict[str, Any]:
+    """Return a request; what is in it is for the caller to check."""
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise RequestError(f"the request is not JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise RequestError("the request is not a JSON object")
+    return given
+
+
 def own_stdout() -> TextIO:
     """Keep the real standard output for our lines; whatever a library prints goes to stderr."""
     ours = os.dup(1)
