@@ -31,8 +31,8 @@ class Files(Protocol):
 class Contents(Files, Protocol):
     """A distribution's files."""
 
-    def job(self, names: Sequence[str]) -> dict[str, Any] | None:
-        """Tell another process where these files are, for `FilesAgain`; None if it cannot."""
+    def job(self, names: Sequence[str]) -> dict[str, Any]:
+        """Tell another process where these files are, for `FilesAgain`."""
 
     def text(self, name: str) -> bytes | None:
         """Return a small file of .dist-info ("WHEEL"), None if missing. Raises WheelError."""
@@ -54,11 +54,9 @@ class WheelContents:
         with _unpacked(name, self.sizes[name], self._archive.chunks(name)) as file:
             yield file
 
-    def job(self, names: Sequence[str]) -> dict[str, Any] | None:
+    def job(self, names: Sequence[str]) -> dict[str, Any]:
         """Tell another process where the files are."""
         members = [Packed.of(self._archive.members[name]) for name in names]
-        if not all(member.is_plain for member in members):
-            return None
         return {"wheel": str(self._archive.path.absolute()), "members": members}
 
     def text(self, name: str) -> bytes | None:
@@ -108,7 +106,7 @@ class InstalledContents:
         with _opened(self._site / name) as file:
             yield file
 
-    def job(self, names: Sequence[str]) -> dict[str, Any] | None:
+    def job(self, names: Sequence[str]) -> dict[str, Any]:
         """Tell another process where the files are."""
         return {
             "site": str(self._site.absolute()),

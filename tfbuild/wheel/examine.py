@@ -37,7 +37,7 @@ def examine(contents: Contents, progress: Progress, *, full: bool) -> Findings:
     names = libraries.names_in(contents)
     workers = parallel.workers()
     size = sum(contents.sizes[name] for name in names)
-    if workers == 1 or size < _FEW or contents.job(names) is None:
+    if workers == 1 or size < _FEW:
         return _alone(contents, names, progress, full=full)
     large = [name for name in names if full and contents.sizes[name] > _LARGE]
     found = {name: _shared(contents, name, progress) for name in large}
@@ -70,7 +70,7 @@ def _divided(
     if not names:
         return found
     with crew.tickets() as tickets:
-        job = {**(contents.job(names) or {}), "names": names, "full": full, "tickets": tickets}
+        job = {**contents.job(names), "names": names, "full": full, "tickets": tickets}
         crew.run(_WORKER, job, hear, workers=min(workers, len(names)), files=[tickets])
     crew.check_all_done(len(found), len(names))
     return found

@@ -72,27 +72,21 @@ class Packed(NamedTuple):
             info.CRC,
         )
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is stored or deflated, as nearly all members of wheels are."""
-        return self.method in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-
 
 def chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield a member's bytes piece by piece.
+    """Yield the bytes of a stored or deflated member piece by piece.
 
     Raises:
         BadZipFile: it is damaged.
         Exception: others that `zipfile` raises for damage.
     """
     member = Packed.of(info)
-    with archive.open(_as_stored(info) if member.is_plain else info) as file:
-        raw = iter(lambda: file.read(CHUNK), b"")
-        yield from _unpacked(raw, member) if member.is_plain else raw
+    with archive.open(_as_stored(info)) as file:
+        yield from _unpacked(iter(lambda: file.read(CHUNK), b""), member)
 
 
 def chunks_at(descriptor: int, member: Packed) -> Iterator[bytes]:
-    """Yield a plain member's bytes from a file whose directory was checked before.
+    """Yield a member's bytes from a file whose directory was checked before.
 
     Raises:
         BadZipFile: it is damaged, or the file has changed.
