@@ -6,8 +6,7 @@ from pathlib import Path
 from tfbuild.code import forms, functions, headers, sample, whole
 from tfbuild.code.components import Place
 from tfbuild.code.evidence import Count, Evidence, Generator, Need, Part, Tally
-from tfbuild.code.extensions import ORDER
-from tfbuild.code.ledger import WITNESSES, Group, Library
+from tfbuild.code.ledger import WITNESSES, Group, Library, generators
 from tfbuild.code.source import FileSource, MemorySource, Source
 from tfbuild.code.sums import added
 from tfbuild.code.whole import Partial
@@ -154,12 +153,7 @@ def generators_of(found: Iterable[Sequence[Generator]]) -> tuple[Generator, ...]
     for each in found:
         for one in each:
             names.setdefault(one.component, set()).update(one.extensions)
-    return tuple(
-        Generator(
-            component=component, extensions=tuple(name for name in ORDER if name in extensions)
-        )
-        for component, extensions in sorted(names.items())
-    )
+    return generators(names)
 
 
 def _machine(library: Library) -> str:

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -105,6 +106,12 @@ def talk(
         told.error = "" if error.completed else str(error)
         told.seconds = running.timeout if error.completed else None
     return told
+
+
+def counted(running: Running) -> Callable[[str], None]:
+    """Return what tells the progress of each piece of work that begins, and how many are done."""
+    done = count()
+    return lambda what: running.progress.step(next(done), text=what)
 
 
 def script(running: Running) -> Path:

@@ -6,7 +6,6 @@ files, and instead of requirements the releases that really stand beside are loo
 
 import hashlib
 import os
-from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -24,7 +23,7 @@ from tfbuild.verify.judge import skipped
 from tfbuild.verify.model import Check
 from tfbuild.verify.subject import STRONG, Row, Seen, Subject, rows_of
 from tfbuild.wheel import elf, inspect
-from tfbuild.wheel.archive import CHUNK, FileName
+from tfbuild.wheel.archive import CHUNK, FileName, parts_of, spelt
 from tfbuild.wheel.contents import InstalledContents
 from tfbuild.wheel.inspection import Inspection
 from tfbuild.wheel.release import tensorflow_release
@@ -130,7 +129,7 @@ def read(folder: Path, progress: Progress = _SILENT) -> Subject:
     algorithms = {row.path: row.algorithm for row in rows if row.algorithm in STRONG}
     kept = contents.sizes.keys() & {row.path for row in rows}
     files, libraries, damaged = _files(contents, sorted(kept), algorithms, progress)
-    name, _, version = folder.name.removesuffix(".dist-info").partition("-")
+    name, version = parts_of(folder.name)
     return Subject(
         path=folder,
         name=FileName(
@@ -195,24 +194,20 @@ def _files(
                     libraries[name] = elf.facts(file, name)
                 except WheelError as error:
                     damaged[name] = error.why
-        files[name] = Seen(size=size, digest=_spelt(hasher.digest()))
+        files[name] = Seen(size=size, digest=spelt(hasher.digest()))
         done += size
         progress.step(done >> 20, total, name)
     return files, libraries, damaged
 
 
-def _spelt(digest: bytes) -> str:
-    return urlsafe_b64encode(digest).rstrip(b"=").decode()
-
-
 def _beside(site: Path) -> Iterator[tuple[str, str]]:
     for folder in sorted(site.glob("*.dist-info")):
-        name, _, version = folder.name.removesuffix(".dist-info").partition("-")
+        name, version = parts_of(folder.name)
         yield canonicalize_name(name), version
 
 
 def _version(folder: Path) -> Version:
-    text = folder.name.removesuffix(".dist-info").partition("-")[2]
+    _, text = parts_of(folder.name)
     try:
         return Version(text)
     except InvalidVersion:

@@ -13,7 +13,7 @@ from tfbuild.bench.suite import ARCHITECTURES
 from tfbuild.demand import series
 from tfbuild.errors import SaveError
 from tfbuild.verify import trouble
-from tfbuild.verify.conversation import Request, Told, talk
+from tfbuild.verify.conversation import Request, Told, counted, talk
 from tfbuild.verify.difference import TOLERANCES, Difference, differences
 from tfbuild.verify.model import Check
 from tfbuild.verify.running import CannotRunError, Place, Running, pair
@@ -88,14 +88,7 @@ def _compared(places: tuple[Place, Place], folder: Path, running: Running) -> Ch
 def _stepped(place: Place, request: Request, running: Running) -> Told[Stepped]:
     who = f"{place.choice.distribution} {place.choice.version}"
     running.progress.phase(f"One step of each architecture with {who}", len(ARCHITECTURES))
-    done = 0
-
-    def begin(what: str) -> None:
-        nonlocal done
-        running.progress.step(done, text=what)
-        done += 1
-
-    told = talk(place.python, request, Stepped, running, begin)
+    told = talk(place.python, request, Stepped, running, counted(running))
     if "No space left on device" in told.error:
         raise OSError(told.error)
     return told

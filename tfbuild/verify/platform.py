@@ -38,11 +38,6 @@ def check(subject: Subject) -> Check:
     return _linux(subject, linked, tags)
 
 
-def carried(subject: Subject, machine: str) -> str:
-    """Return the tag for the oldest systems that the libraries allow, as auditwheel finds it."""
-    return _carried(subject, machine, Loading(subject))
-
-
 def _anywhere(linked: dict[str, Facts]) -> Check:
     machines = sorted({facts.machine for facts in linked.values()})
     return judged(
@@ -109,9 +104,10 @@ def _is_extension(facts: Facts) -> bool:
 
 
 def _carried(subject: Subject, machine: str, loading: Loading) -> str:
+    """Return the tag for the oldest systems that the libraries allow, as auditwheel finds it."""
     libraries = {n: f for n, f in subject.libraries.items() if f.machine == machine}
-    libc = "musl" if any(_uses(facts, _MUSL) for facts in libraries.values()) else "glibc"
-    for policy in policies.known("musl" if libc == "musl" else "glibc", machine):
+    is_musl = any(_uses(facts, _MUSL) for facts in libraries.values())
+    for policy in policies.known("musl" if is_musl else "glibc", machine):
         if not any(_excess(policy, libraries, loading)):
             return policy.name
     return f"linux_{machine}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfbuild.verify import trouble
-from tfbuild.verify.conversation import Request, Told, talk
+from tfbuild.verify.conversation import Request, Told, counted, talk
 from tfbuild.verify.model import Check
 from tfbuild.verify.running import CannotRunError, Running, place
 
@@ -47,14 +47,7 @@ def check(wheel: Path, running: Running) -> Check:
     except CannotRunError as error:
         return error.check(NAME)
     running.progress.phase("Computing with quantised numbers")
-    done = 0
-
-    def begin(what: str) -> None:
-        nonlocal done
-        running.progress.step(done, text=what)
-        done += 1
-
-    told = talk(where.python, _REQUEST, Computed, running, begin)
+    told = talk(where.python, _REQUEST, Computed, running, counted(running))
     if not told.ok:
         return trouble.check(NAME, told, where.python, _REQUEST, running)
     return _judged(told)

@@ -5,7 +5,7 @@ import hashlib
 import io
 import re
 import tempfile
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 from tfbuild.errors import WheelError
 from tfbuild.progress import Progress
 from tfbuild.wheel import elf
-from tfbuild.wheel.archive import Archive, FileName
+from tfbuild.wheel.archive import Archive, FileName, spelt
 from tfbuild.wheel.contents import WheelContents, no_room
 from tfbuild.wheel.release import tensorflow_release
 
@@ -164,14 +164,10 @@ def _row(path: str, hashed: str, size: str) -> Row:
     algorithm, _, digest = hashed.partition("=")
     try:
         padded = digest + "=" * (-len(digest) % 4)
-        digest = _spelt(urlsafe_b64decode(padded))
+        digest = spelt(urlsafe_b64decode(padded))
     except (Base64Error, ValueError):
         digest = f"{digest} (no base64)"
     return Row(path=path, algorithm=algorithm, digest=digest, size=size)
-
-
-def _spelt(digest: bytes) -> str:
-    return urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 def _read_one(wheel: Archive, name: str, algorithm: str, found: _Found) -> None:
@@ -189,7 +185,7 @@ def _read_one(wheel: Archive, name: str, algorithm: str, found: _Found) -> None:
         except WheelError as error:
             found.unreadable[name] = error.why
             return
-        found.files[name] = Seen(size=size, digest=_spelt(hasher.digest()))
+        found.files[name] = Seen(size=size, digest=spelt(hasher.digest()))
         if is_elf:
             _to_disk(kept, name, size)
             _facts(cast("BinaryIO", kept), name, found)

@@ -146,7 +146,18 @@ def parsed(path: Path) -> FileName:
 
 def digest_text(digest: bytes) -> str:
     """Return a SHA-256 digest as RECORD spells it: URL-safe base64 without padding."""
-    return "sha256=" + urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return f"sha256={spelt(digest)}"
+
+
+def spelt(digest: bytes) -> str:
+    """Return a digest as RECORD spells it, without its algorithm's name."""
+    return urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def parts_of(dist_info: str) -> tuple[str, str]:
+    """Return the name and the version that a .dist-info folder's name holds."""
+    name, _, version = dist_info.removesuffix(".dist-info").partition("-")
+    return name, version
 
 
 def digest(data: bytes) -> str:
@@ -211,7 +222,7 @@ def _dist_info(path: Path, file_name: FileName, members: Mapping[str, object]) -
             f"{path.name} is not a wheel.",
             why=f"A wheel has exactly one .dist-info folder; here: {found}.",
         )
-    name, _, version = folders[0].removesuffix(".dist-info").partition("-")
+    name, version = parts_of(folders[0])
     try:
         same = canonicalize_name(name) == file_name.name and Version(version) == file_name.version
     except InvalidVersion:

@@ -116,7 +116,7 @@ def installed(
     """
     folder = find(place, distribution)
     contents = InstalledContents(folder)
-    name, _, version = folder.name.removesuffix(".dist-info").partition("-")
+    name, version = archives.parts_of(folder.name)
     identity = _Identity(
         source="installed",
         file=os.fsencode(folder).decode("utf-8", "replace"),
