@@ -36,7 +36,7 @@ def main() -> int:
     try:
         request = _request(sys.stdin.read())
         settings(request["threads"])
-        tell(out, "environment", **environment(request["threads"]), **_built())
+        tell(out, "environment", **environment(request["threads"], request["threads"]), **_built())
         for task in request["tasks"]:
             for doing, work in _works(task, request):
                 tell(out, "start", task=task, what=doing)

@@ -32,6 +32,8 @@ ARCHITECTURES = (
 )
 SCALES = ("smoke", "quick", "full")
 MODES = ("auto", "real", "generated")
+SETTING: dict[str, Any] = {"intra_threads": None, "inter_threads": None, "omp_threads": None}
+"""What is not asked for is left to TensorFlow."""
 
 
 def main() -> int:
@@ -43,8 +45,13 @@ def main() -> int:
     architecture = None
     try:
         request = _request(sys.stdin.read())
-        settings(request["threads"])
-        tell(out, "environment", **environment(request["threads"]))
+        setting = request["setting"]
+        settings(setting["omp_threads"])
+        tell(
+            out,
+            "environment",
+            **environment(setting["intra_threads"], setting["inter_threads"]),
+        )
         from suite.data import Source
         from suite.training import train
 
@@ -73,7 +80,7 @@ def _request(text: str) -> dict[str, Any]:
         "architectures": given.get("architectures", list(ARCHITECTURES)),
         "scale": given.get("scale", "quick"),
         "seed": given.get("seed", 0),
-        "threads": given.get("threads"),
+        "setting": {**SETTING, **(given.get("setting") or {})},
         "data": {"folder": data.get("folder"), "mode": data.get("mode", "auto")},
     }
     unknown = [name for name in request["architectures"] if name not in ARCHITECTURES]
@@ -87,9 +94,10 @@ def _request(text: str) -> dict[str, Any]:
         raise RequestError(f"unknown data mode; known: {', '.join(MODES)}")
     if not isinstance(request["seed"], int) or request["seed"] < 0:
         raise RequestError("seed must be a whole number from 0")
-    threads = request["threads"]
-    if threads is not None and (not isinstance(threads, int) or threads < 1):
-        raise RequestError("threads must be null or a whole number from 1")
+    for name in ("intra_threads", "inter_threads", "omp_threads"):
+        threads = request["setting"][name]
+        if threads is not None and (not isinstance(threads, int) or threads < 1):
+            raise RequestError(f"{name} must be null or a whole number from 1")
     return request
 
 

@@ -12,8 +12,11 @@ from typing import ClassVar
 from tfbuild import concerns, reference, stats
 from tfbuild.bench.suite import Plan, Scale, Side, Subject
 from tfbuild.concerns import Concern
+from tfbuild.cost import Cost
 from tfbuild.errors import NothingToDoError, UsageError
+from tfbuild.roofline import Achieved
 from tfbuild.stats import Estimate, Verdict
+from tfbuild.sweep import Curve
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,17 +28,21 @@ class Times:
     """Geometric mean over the rounds."""
     spread: float | None
     """Standard deviation of the logarithm: 0.03 is about 3 % from round to round; None for one."""
-    k80_2017: float
-    cpu_pip_2017: float
+    k80_2017: float | None
+    """None for a user's script, as the two below."""
+    cpu_pip_2017: float | None
     """8 vCPU, the prebuilt wheel."""
-    cpu_compiled_2017: float
+    cpu_compiled_2017: float | None
     """8 vCPU, compiled with AVX2 and FMA."""
     data: str
+    cost: Cost | None = None
+    """Of the study's run at a given price."""
+    achieved: Achieved | None = None
 
     @property
-    def of_k80(self) -> float:
+    def of_k80(self) -> float | None:
         """How many times as long as the K80 it takes: less than 1 is faster than the K80."""
-        return self.seconds / self.k80_2017
+        return None if self.k80_2017 is None else self.seconds / self.k80_2017
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,19 +53,24 @@ class Row:
     baseline: Times
     candidate: Times
     speedup: Estimate
+    """With Student's interval, which decides."""
     verdict: Verdict
+    bootstrap: Estimate | None = None
+    """The same with the BCa bootstrap's interval; None for unpaired samples and few pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contrast:
-    """One candidate against the baseline."""
+    """One candidate against its baseline: in a sweep, the baseline in the same setting."""
 
+    baseline: Subject
     candidate: Subject
     rows: tuple[Row, ...]
     overall: Estimate
     """Geometric mean over the architectures; its interval is over the rounds."""
     overall_verdict: Verdict
     concerns: tuple[Concern, ...]
+    overall_bootstrap: Estimate | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +78,7 @@ class Comparison:
     """A baseline and what was set against it."""
 
     SCHEMA: ClassVar[str] = "tfbuild.comparison"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     baseline: Subject
     scale: Scale
@@ -76,6 +88,10 @@ class Comparison:
     """Those of the sessions: which wheel stands in for another."""
     samples: tuple[str, ...] = ()
     """Names of the files that hold the samples."""
+    control: Contrast | None = None
+    """The baseline against itself: whatever it shows beyond its interval is the machine's bias."""
+    curves: tuple[Curve, ...] = ()
+    """Of a sweep over vCPUs."""
 
 
 def times(side: Side) -> tuple[Times, ...]:
@@ -91,13 +107,18 @@ def times(side: Side) -> tuple[Times, ...]:
             architecture=name,
             seconds=stats.geometric_mean(side.seconds(name)),
             spread=stats.spread(side.seconds(name)),
-            k80_2017=reference.epoch_seconds(name, reference.GPU),
-            cpu_pip_2017=reference.epoch_seconds(name, reference.CPU_PIP),
-            cpu_compiled_2017=reference.epoch_seconds(name, reference.CPU_COMPILED),
+            k80_2017=_then(name, reference.GPU),
+            cpu_pip_2017=_then(name, reference.CPU_PIP),
+            cpu_compiled_2017=_then(name, reference.CPU_COMPILED),
             data=side.data(name),
         )
         for name in side.suite.plan.architectures
     )
+
+
+def _then(architecture: str, platform: str) -> float | None:
+    found = reference.runs().get((architecture, platform))
+    return None if found is None else found.epoch_seconds
 
 
 def compare(
@@ -154,6 +175,7 @@ def _contrast(baseline: Side, candidate: Side, noise: float) -> Contrast:
         )
     overall = estimate(_over_architectures(baseline), _over_architectures(candidate))
     return Contrast(
+        baseline=baseline.who,
         candidate=candidate.who,
         rows=tuple(rows),
         overall=overall,

@@ -80,7 +80,7 @@ def _about_sessions(baseline: Side, candidate: Side, *, is_paired: bool) -> Iter
             f"{candidate.suite.machine.brand}, or with other CPUs allowed.",
             do="The ratio is of machine and wheel together.",
         )
-    if baseline.suite.settings != candidate.suite.settings:
+    if baseline.settings != candidate.settings:
         yield Concern(
             kind=Kind.OTHER_SETTINGS,
             what="Threads or other settings differ between the two sessions.",

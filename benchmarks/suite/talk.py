@@ -38,23 +38,24 @@ def tell(out: TextIO, event: str, **fields: object) -> None:
     out.flush()
 
 
-def settings(threads: int | None) -> None:
+def settings(omp_threads: int | None) -> None:
     """Set what TensorFlow reads before its import; what the caller has set stays."""
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0")
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-    if threads is not None:
-        os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    if omp_threads is not None:
+        os.environ.setdefault("OMP_NUM_THREADS", str(omp_threads))
 
 
-def environment(threads: int | None) -> dict[str, object]:
+def environment(intra_threads: int | None, inter_threads: int | None) -> dict[str, object]:
     """Import TensorFlow and return what the libraries say of themselves."""
     import numpy as np
     import tensorflow as tf
 
-    if threads is not None:
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-        tf.config.threading.set_inter_op_parallelism_threads(threads)
+    if intra_threads is not None:
+        tf.config.threading.set_intra_op_parallelism_threads(intra_threads)
+    if inter_threads is not None:
+        tf.config.threading.set_inter_op_parallelism_threads(inter_threads)
     said = _said_by(lambda: tf.constant(1.0) + 1.0)
     return {
         "python": ".".join(map(str, sys.version_info[:3])),

@@ -60,8 +60,8 @@ def main() -> None:
         keras="2.8.0",
         numpy="1.26.4",
         onednn=False,
-        intra_threads=request["threads"],
-        inter_threads=request["threads"],
+        intra_threads=request["setting"]["intra_threads"],
+        inter_threads=request["setting"]["inter_threads"],
         cpu_features_built=None,
     )
     for name in request["architectures"]:

@@ -223,7 +223,11 @@ def test_measure_and_compare(
     assert "Data: generated for all." in out
     files = [Path(line.split(": ")[1]) for line in out.splitlines() if line.startswith("Saved: ")]
     measured, comparison = artifact.load(Suite, files[0]), artifact.load(Comparison, files[1])
-    assert (measured.rounds, measured.plan.seed, measured.plan.threads) == (5, 1, 2)
+    assert (measured.rounds, measured.plan.seed, measured.subjects[0].setting.intra_threads) == (
+        5,
+        1,
+        2,
+    )
     assert comparison.samples == (str(files[0]),)
     assert comparison.contrasts[0].rows[0].speedup.ratio == pytest.approx(1.5)
 

@@ -124,7 +124,12 @@ def script(python: Path, text: str, *args: str | Path) -> str:
 
 def test_all_six_at_the_smallest_scale(tensorflow: Environment) -> None:
     order = list(reversed(PARAMETERS))
-    request = {"architectures": order, "scale": "smoke", "seed": 11, "threads": 2}
+    request = {
+        "architectures": order,
+        "scale": "smoke",
+        "seed": 11,
+        "setting": {"intra_threads": 2, "inter_threads": 2},
+    }
     first, *middle, last = train(
         tensorflow.python, {**request, "data": {"folder": None, "mode": "generated"}}
     )

@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import DATA
 from tfbuild import artifact, bench, machine
-from tfbuild.bench import Plan, Scale, Suite, worker
+from tfbuild.bench import Contender, Plan, Scale, Setting, Suite, worker
 from tfbuild.bench.manager import schedule
 from tfbuild.errors import BenchError, HostError, SaveError, TfbuildError
 from tfbuild.host import Host
@@ -30,12 +30,12 @@ HOST = Host(
     cpus=2,
     source="test",
 )
+SETTING = Setting(cpus=(0, 1), intra_threads=3, inter_threads=3, omp_threads=3)
 PLAN = Plan(
     rounds=4,
     scale=Scale.SMOKE,
     architectures=("mnist_mlp", "mnist_cnn", "imdb_fasttext"),
     seed=7,
-    threads=3,
     timeout=60,
 )
 
@@ -89,7 +89,7 @@ class Lab:
 
     def measure(self, *environments: Environment, plan: Plan = PLAN) -> Suite:
         return bench.measure(
-            environments,
+            [Contender(environment=each, setting=SETTING) for each in environments],
             plan,
             here=machine.read(HOST),
             data_folder=Path("/data"),
@@ -126,7 +126,7 @@ def test_each_round_is_one_fresh_process_of_each_environment(lab: Lab) -> None:
 def test_the_request_is_what_the_plan_says(lab: Lab) -> None:
     lab.measure(lab.environment("a"))
     request = lab.log()[-1]["request"]
-    assert (request["scale"], request["threads"]) == ("smoke", 3)
+    assert (request["scale"], request["setting"]["intra_threads"]) == ("smoke", 3)
     assert request["data"] == {"folder": "/data", "mode": "auto"}
 
 
@@ -163,8 +163,8 @@ def test_all_environments_get_the_same_settings_and_nothing_of_the_users(
         assert environ["TF_NUM_INTRAOP_THREADS"] == environ["TF_NUM_INTEROP_THREADS"] == "3"
         assert environ["TF_ENABLE_ONEDNN_OPTS"] == "0"  # the user's choice holds for all alike
         assert not {"KMP_AFFINITY", "PYTHONPATH", "KERAS_BACKEND"} & environ.keys()
-    assert suite.settings["OMP_NUM_THREADS"] == "3"
-    assert suite.settings["TF_ENABLE_ONEDNN_OPTS"] == "0"
+    assert suite.settings[0]["OMP_NUM_THREADS"] == "3"
+    assert suite.settings[0]["TF_ENABLE_ONEDNN_OPTS"] == "0"
 
 
 def test_samples_come_back_whole_and_survive_the_file(lab: Lab) -> None:
@@ -313,7 +313,7 @@ def test_a_place_that_cannot_be_written_is_found_out_before_any_training(lab: La
 
 
 def test_settings_name_threads_for_every_library() -> None:
-    chosen = worker.settings(5, {})
+    chosen = worker.settings(replace(SETTING, intra_threads=5, inter_threads=5, omp_threads=5), {})
     assert {name for name, value in chosen.items() if value == "5"} == {
         "OMP_NUM_THREADS",
         "MKL_NUM_THREADS",

@@ -231,7 +231,7 @@ def worker(text: str, *args: str, script: str = "worker.py") -> "subprocess.Comp
         ('{"scale": "tiny"}', "tiny"),
         ('{"data": {"mode": "best"}}', "mode"),
         ('{"seed": -1}', "seed"),
-        ('{"threads": 0}', "threads"),
+        ('{"setting": {"intra_threads": 0}}', "intra_threads"),
     ],
 )
 def test_the_worker_refuses_in_one_line_of_json(request_text: str, message: str) -> None:

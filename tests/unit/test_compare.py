@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.test_bench import HOST, PLAN
+from tests.unit.test_bench import HOST, PLAN, SETTING
 from tfbuild import artifact, machine, reference, stats
 from tfbuild.bench import ARCHITECTURES, Plan, Run, Sample, Scale, Subject, Suite
 from tfbuild.bench.suite import Side
@@ -66,6 +66,7 @@ def subject(name: str = "a", tensorflow: str = "2.8.4") -> Subject:
         cpu_features_built=None,
         wheel_sha256="0" * 64,
         packages=("numpy==1.26.4",),
+        setting=SETTING,
     )
 
 
@@ -105,7 +106,7 @@ def suite(
         finished_at=THEN,
         plan=replace(plan, rounds=rounds),
         machine=MACHINE,
-        settings={"OMP_NUM_THREADS": "2"},
+        settings=({"OMP_NUM_THREADS": "2"},) * len(subjects),
         subjects=tuple(subjects),
         runs=tuple(runs),
     )
@@ -207,7 +208,7 @@ def test_other_machine_and_settings_are_said() -> None:
     other = replace(
         suite(flat, subjects=[subject("b")]),
         machine=replace(MACHINE, brand="Another CPU"),
-        settings={"OMP_NUM_THREADS": "8"},
+        settings=({"OMP_NUM_THREADS": "8"},),
     )
     found = versus(one, other)
     assert kinds(found) == {Kind.NOT_INTERLEAVED, Kind.OTHER_MACHINE, Kind.OTHER_SETTINGS}

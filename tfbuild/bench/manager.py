@@ -15,12 +15,28 @@ from typing import TYPE_CHECKING
 
 from tfbuild import __version__, artifact, machine, signals
 from tfbuild.bench import worker
-from tfbuild.bench.suite import Plan, Run, Subject, Suite
+from tfbuild.bench.setting import Setting
+from tfbuild.bench.suite import Plan, Run, Stopped, Subject, Suite
 from tfbuild.machine import Machine
 from tfbuild.progress import Progress
 
 if TYPE_CHECKING:
     from tfbuild.spec import Environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """An environment in a setting: what gets one fresh process in each round."""
+
+    environment: "Environment"
+    setting: Setting
+    is_control: bool = False
+    """The first contender once more."""
+
+    @property
+    def name(self) -> str:
+        """What the user called it."""
+        return f"{self.environment.spec}, again" if self.is_control else self.environment.spec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +70,7 @@ def schedule(plan: Plan, subjects: int) -> Iterator[Round]:
 
 
 def measure(
-    environments: Sequence["Environment"],
+    contenders: Sequence[Contender],
     plan: Plan,
     *,
     here: Machine,
@@ -70,7 +86,7 @@ def measure(
     rounds there, and says so.
 
     Args:
-        environments: what to measure; at least one.
+        contenders: what to measure; at least one.
         plan: what to do.
         here: facts of this machine, recorded with the samples.
         data_folder: where the workers find real data.
@@ -85,9 +101,9 @@ def measure(
         SaveError: the file cannot be written.
     """
     session = _Session(
-        environments=environments,
+        contenders=contenders,
         plan=plan,
-        chosen=worker.settings(plan.threads, os.environ),
+        chosen=tuple(worker.settings(each.setting, os.environ) for each in contenders),
         data_folder=data_folder,
         progress=progress,
         script=script,
@@ -106,13 +122,13 @@ def measure(
     # A place that cannot be written is found out now, not after the first round.
     artifact.save(suite, path)
     try:
-        progress.phase("Training", plan.rounds * len(environments) * len(plan.architectures))
+        progress.phase("Training", plan.rounds * len(contenders) * len(plan.architectures))
         with signals.stoppable():
-            for each in schedule(plan, len(environments)):
+            for each in schedule(plan, len(contenders)):
                 grown = replace(suite, runs=suite.runs + session.run(each))
                 artifact.save(grown, path)
                 suite = grown
-        suite = replace(suite, finished_at=datetime.now(UTC))
+        suite = replace(suite, finished_at=datetime.now(UTC), stopped=Stopped.ROUNDS)
         artifact.save(suite, path)
     except BaseException:
         _leave(path, progress)
@@ -131,9 +147,9 @@ def _leave(path: Path, progress: Progress) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Session:
-    environments: Sequence["Environment"]
+    contenders: Sequence[Contender]
     plan: Plan
-    chosen: dict[str, str]
+    chosen: tuple[dict[str, str], ...]
     data_folder: Path | None
     progress: Progress
     script: Path | None
@@ -144,10 +160,10 @@ class _Session:
         A wheel that this CPU cannot run is refused before anything is trained, and no first
         process pays alone for reading the libraries from disk.
         """
-        self.progress.phase("Starting each environment once", len(self.environments))
+        self.progress.phase("Starting each environment once", len(self.contenders))
         subjects = []
-        for number, each in enumerate(self.environments):
-            self.progress.step(number, text=each.spec)
+        for number, each in enumerate(self.contenders):
+            self.progress.step(number, text=each.name)
             software = self._ask(number, (), self.plan.seed, 0).software
             subjects.append(_subject(each, software))
         return tuple(subjects)
@@ -180,30 +196,32 @@ class _Session:
     def _ask(
         self, subject: int, architectures: tuple[str, ...], seed: int, trained: int
     ) -> worker.Answer:
-        environment = self.environments[subject]
+        contender = self.contenders[subject]
         started = 0
 
         def on_start(architecture: str) -> None:
             nonlocal started
-            self.progress.step(trained + started, text=f"{environment.spec}, {architecture}")
+            self.progress.step(trained + started, text=f"{contender.name}, {architecture}")
             started += 1
 
         return worker.ask(
-            environment.python,
+            contender.environment.python,
             worker.Request(
                 architectures=architectures,
                 plan=self.plan,
+                setting=contender.setting,
                 seed=seed,
                 data_folder=self.data_folder,
             ),
-            name=environment.spec,
-            chosen=self.chosen,
+            name=contender.name,
+            chosen=self.chosen[subject],
             on_start=on_start,
             script=self.script,
         )
 
 
-def _subject(environment: "Environment", software: worker.Software) -> Subject:
+def _subject(contender: Contender, software: worker.Software) -> Subject:
+    environment = contender.environment
     return Subject(
         spec=environment.spec,
         description=environment.description,
@@ -219,4 +237,6 @@ def _subject(environment: "Environment", software: worker.Software) -> Subject:
         cpu_features_built=software.cpu_features_built,
         wheel_sha256=environment.wheel_sha256,
         packages=environment.packages,
+        setting=contender.setting,
+        is_control=contender.is_control,
     )

@@ -1,11 +1,12 @@
 """What a benchmark is asked to do, and everything it saw."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
 
 from tfbuild import stats
+from tfbuild.bench.setting import Setting
 from tfbuild.machine import Load, Machine
 
 ARCHITECTURES = (
@@ -34,20 +35,80 @@ class DataMode(StrEnum):
     GENERATED = "generated"
 
 
+class Stopped(StrEnum):
+    """Why no further round was run."""
+
+    ROUNDS = "rounds"
+    """The number asked for, or the most allowed, is reached."""
+    PRECISION = "precision"
+    """Every interval is as narrow as asked."""
+    VERDICT = "verdict"
+    """Every verdict is clear, by bounds that hold over all looks."""
+    TIME = "time"
+    """The next round would end after the time allowed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Script:
+    """A user's own training script, in place of the six architectures."""
+
+    name: str
+    """Stands where an architecture's name stands: the file's name without its suffix."""
+    path: str
+    sha256: str
+    arguments: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """A benchmark before it runs."""
 
     rounds: int
-    """In each, every environment gets one fresh process."""
+    """The most; in each, every contender gets one fresh process."""
     scale: Scale
     architectures: tuple[str, ...]
+    """Names of the six, or that of the script."""
     seed: int
-    """Decides all orders; round r (from 0) trains with seed + r, the same in each environment."""
-    threads: int
+    """Decides all orders; round r (from 0) trains with seed + r, the same in each contender."""
     data: DataMode = DataMode.AUTO
     timeout: float | None = None
     """Seconds for one process; None waits for ever."""
+    precision: float | None = None
+    """Half-width wanted of each ratio's interval (0.02: 2 %); None runs all rounds."""
+    max_seconds: float | None = None
+    """No round begins that would probably end later; None knows no end."""
+    noise: float = stats.NOISE
+    """Share below which a difference counts as none: what a clear verdict must clear."""
+    script: Script | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """One layer of a trained model, as far as its arithmetic depends on it."""
+
+    kind: str
+    """Keras's class, such as "Conv2D" or "LSTM"; "Bidirectional(LSTM)" for a wrapped one."""
+    name: str
+    input: tuple[int | None, ...]
+    """Shape of one sample's input, batch left out; () where there are several inputs."""
+    output: tuple[int | None, ...]
+    weights: tuple[tuple[int, ...], ...]
+    """Shapes of its weights in Keras's order."""
+    options: dict[str, str] = field(default_factory=dict)
+    """What else the formulas need: "return_sequences", "groups", "use_bias"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peak:
+    """What a contender's libraries reach on this machine, measured with the same setting."""
+
+    gflops: float
+    """Best of several float32 matrix products, 10^9 operations a second."""
+    gbytes: float
+    """Best of several passes over arrays larger than the caches, 10^9 bytes a second."""
+    product_size: int
+    """N of the N x N products."""
+    array_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +131,16 @@ class Sample:
     full_validation_samples: int
     full_epochs: int
     warmup_seconds: float
+    """Of the untimed steps before, the first among them."""
     prepare_seconds: float
+    """Of making data and building the model."""
     losses: tuple[float | None, ...]
     """Mean training loss of each timed epoch; None where it is not a finite number."""
     first_loss: float | None
+    first_step_seconds: float | None = None
+    """Of the very first step, in which TensorFlow traces the graph; part of the warm-up."""
+    layers: tuple[Layer, ...] = ()
+    """Of the model; the same in all rounds, so told in the first only."""
 
     @property
     def study_epoch_seconds(self) -> float:
@@ -90,7 +157,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """An environment under measurement: what was asked for, and what its libraries say."""
+    """A contender: an environment in a setting, and what its libraries say of themselves."""
 
     spec: str
     description: str
@@ -106,6 +173,9 @@ class Subject:
     cpu_features_built: str | None
     wheel_sha256: str | None
     packages: tuple[str, ...]
+    setting: Setting
+    is_control: bool = False
+    """The first subject once more, for the A/A comparison: no difference is the truth there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +198,8 @@ class Run:
     before: Load
     after: Load
     samples: tuple[Sample, ...]
+    startup_seconds: float | None = None
+    """From the start of the process until TensorFlow was imported and had run its first op."""
 
     def sample(self, architecture: str) -> Sample:
         """Return the sample of one architecture."""
@@ -152,7 +224,7 @@ class Suite:
     """One session of measurement: every sample of every process, and what is needed to judge it."""
 
     SCHEMA: ClassVar[str] = "tfbuild.suite"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     tfbuild: str
     started_at: datetime
@@ -160,12 +232,22 @@ class Suite:
     """None while rounds are missing: the session was interrupted, or failed."""
     plan: Plan
     machine: Machine
-    settings: dict[str, str]
-    """Variables that were set alike in each process's environment."""
+    settings: tuple[dict[str, str], ...]
+    """Of each subject: the variables that its processes were given."""
     subjects: tuple[Subject, ...]
     runs: tuple[Run, ...]
     notes: tuple[str, ...] = ()
     """What a reader must know besides, such as which wheel stands in for another."""
+    peaks: tuple[Peak | None, ...] = ()
+    """Of each subject; empty where they were not measured."""
+    looks: tuple[int, ...] = ()
+    """Finished rounds at which it was asked whether to stop early."""
+    level: float = stats.CONFIDENCE
+    """Confidence that each interval has to be computed with so that 95 % hold over all looks."""
+    stopped: Stopped | None = None
+    """None while unfinished."""
+    command: tuple[str, ...] = ()
+    """The words that repeat the measurement: "tfbuild", "compare", ..."""
 
     @property
     def rounds(self) -> int:
@@ -192,6 +274,11 @@ class Side:
     def who(self) -> Subject:
         """What was measured."""
         return self.suite.subjects[self.subject]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The variables that its processes were given."""
+        return self.suite.settings[self.subject]
 
     @property
     def runs(self) -> tuple[Run, ...]:

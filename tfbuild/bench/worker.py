@@ -18,6 +18,7 @@ import msgspec
 
 from tfbuild import process, resources
 from tfbuild.bench import failure
+from tfbuild.bench.setting import Setting
 from tfbuild.bench.suite import Plan, Sample
 from tfbuild.errors import BenchError
 from tfbuild.process import ProcessError
@@ -63,6 +64,7 @@ class Request:
 
     architectures: tuple[str, ...]
     plan: Plan
+    setting: Setting
     seed: int
     data_folder: Path | None
 
@@ -73,31 +75,32 @@ class Request:
             "architectures": self.architectures,
             "scale": self.plan.scale,
             "seed": self.seed,
-            "threads": self.plan.threads,
+            "setting": msgspec.to_builtins(self.setting),
             "data": {"folder": folder, "mode": self.plan.data},
         }
         return msgspec.json.encode(request).decode()
 
 
-def settings(threads: int, environ: Mapping[str, str]) -> dict[str, str]:
+def settings(setting: Setting, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that all processes get alike, before anything is imported.
 
     OpenMP counts in Intel's own wheels. Their threads spin for 200 ms after each parallel region
     unless KMP_BLOCKTIME says less; Intel's "Guide to TensorFlow Runtime Optimizations for CPU"
     (2022) starts with 1 ms. A GPU is hidden, since it is the CPU that is measured. Whether oneDNN
-    is used stays as the user has it.
+    is used stays as the user has it, unless the setting says.
     """
-    count = str(threads)
     chosen = {
-        "OMP_NUM_THREADS": count,
-        "MKL_NUM_THREADS": count,
-        "TF_NUM_INTRAOP_THREADS": count,
-        "TF_NUM_INTEROP_THREADS": count,
+        "OMP_NUM_THREADS": str(setting.omp_threads),
+        "MKL_NUM_THREADS": str(setting.omp_threads),
+        "TF_NUM_INTRAOP_THREADS": str(setting.intra_threads),
+        "TF_NUM_INTEROP_THREADS": str(setting.inter_threads),
         "KMP_BLOCKTIME": "1",
         "CUDA_VISIBLE_DEVICES": "-1",
         "PYTHONHASHSEED": "0",
     }
-    if "TF_ENABLE_ONEDNN_OPTS" in environ:
+    if setting.onednn is not None:
+        chosen["TF_ENABLE_ONEDNN_OPTS"] = str(int(setting.onednn))
+    elif "TF_ENABLE_ONEDNN_OPTS" in environ:
         chosen["TF_ENABLE_ONEDNN_OPTS"] = environ["TF_ENABLE_ONEDNN_OPTS"]
     return chosen
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from tfbuild.bench import Plan
     from tfbuild.bench.suite import Side
     from tfbuild.choice import Choice
-    from tfbuild.machine import Machine
     from tfbuild.progress import Progress
     from tfbuild.spec import Spec
 
@@ -173,7 +172,7 @@ class Session:
     path: Path
 
 
-def plan(options: Options, machine: "Machine") -> "Plan":
+def plan(options: Options) -> "Plan":
     """Return the plan that the options ask for.
 
     Raises:
@@ -191,7 +190,6 @@ def plan(options: Options, machine: "Machine") -> "Plan":
         scale=bench.Scale(options.scale),
         architectures=_architectures(options.architectures),
         seed=random.SystemRandom().randrange(1_000_000) if seed is None else seed,
-        threads=options.threads or machine.threads,
         data=bench.DataMode(options.data),
         timeout=timeout,
     )
@@ -206,6 +204,7 @@ def measure(
     What could not be compared with the saved sides `against` is refused before that.
     """
     from tfbuild import artifact, bench, environment, host, machine, signals
+    from tfbuild.bench.setting import with_threads
     from tfbuild.bench.suite import Side
     from tfbuild.choice import choose
     from tfbuild.cli import console
@@ -214,7 +213,7 @@ def measure(
 
     cpu = host.detect()
     here = machine.read(cpu)
-    asked = plan(options, here)
+    asked = plan(options)
     for side in against:
         check(side.who.spec, side.suite.plan, specs[0].text, asked)
     installer = Installer(index=options.pip_index, offline=options.offline)
@@ -233,8 +232,9 @@ def measure(
         environments = [
             environment.prepare(each, installer, cpu, progress) for each in chosen.choices
         ]
+        setting = with_threads(options.threads or here.threads)
         suite = bench.measure(
-            environments,
+            [bench.Contender(environment=each, setting=setting) for each in environments],
             asked,
             here=here,
             data_folder=_data(asked, options, progress),

@@ -87,7 +87,7 @@ def measured(
     out.print()
     several = f"Geometric mean of {count} rounds, and their standard deviation"
     rounds = "One round" if count == 1 else several
-    out.print(Text(f"{_scaled(plan.scale)} {rounds}; {plan.threads} threads."))
+    out.print(Text(f"{_scaled(plan.scale)} {rounds}; {side.who.setting.intra_threads} threads."))
     for line in (YEAR_2017, _data(times), *_noted(concerns)):
         out.print(Text(line))
 
@@ -158,7 +158,8 @@ def _add_2017_columns(table: Table, letter: str) -> None:
 
 def _cells_2017(times: "Times") -> list[str]:
     then = (times.k80_2017, times.cpu_pip_2017, times.cpu_compiled_2017)
-    return [*map(seconds, then), ratio(times.of_k80)]
+    of_k80 = "-" if times.of_k80 is None else ratio(times.of_k80)
+    return [*("-" if each is None else seconds(each) for each in then), of_k80]
 
 
 def _verdict(verdict: Verdict) -> Text:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tfbuild import bench, environment, machine, pythons, spec
 from tfbuild.bench import worker
+from tfbuild.bench.setting import with_threads
 from tfbuild.choice import choose
 from tfbuild.errors import BenchError
 from tfbuild.installer import Installer
@@ -65,13 +66,12 @@ class Architectures:
         # Making the environment imports TensorFlow, which counts too.
         with _variables(told):
             made = environment.prepare(choice, self.installer, self.host, progress)
-            threads = machine.read(self.host).threads
+            setting = with_threads(machine.read(self.host).threads)
             plan = bench.Plan(
                 rounds=1,
                 scale=self.scale,
                 architectures=bench.ARCHITECTURES,
                 seed=_SEED,
-                threads=threads,
                 data=bench.DataMode.GENERATED,
             )
             progress.phase("Training the instrumented wheel", len(plan.architectures))
@@ -85,10 +85,14 @@ class Architectures:
             worker.ask(
                 made.python,
                 worker.Request(
-                    architectures=plan.architectures, plan=plan, seed=_SEED, data_folder=None
+                    architectures=plan.architectures,
+                    plan=plan,
+                    setting=setting,
+                    seed=_SEED,
+                    data_folder=None,
                 ),
                 name=wheel.name,
-                chosen=worker.settings(threads, os.environ),
+                chosen=worker.settings(setting, os.environ),
                 on_start=started,
             )
 

@@ -15,6 +15,7 @@ import msgspec
 
 from tfbuild import process, resources
 from tfbuild.bench import worker
+from tfbuild.bench.setting import with_threads
 from tfbuild.process import Completed, ProcessError
 from tfbuild.verify.running import Running
 
@@ -121,7 +122,7 @@ def script(running: Running) -> Path:
 
 def variables() -> dict[str, str]:
     """Return the environment variables of such a process; no setting of the user's counts."""
-    return worker.environment(worker.settings(THREADS, {}), os.environ)
+    return worker.environment(worker.settings(with_threads(THREADS), {}), os.environ)
 
 
 def _hear(told: Told[T], line: str, kind: type[T], on_start: Callable[[str], None]) -> None:

@@ -1,0 +1,42 @@
+"""How a process is placed on the machine and what is switched on in it."""
+
+import os
+from dataclasses import dataclass
+
+SYSTEM_ALLOCATOR = "system"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One way to run an environment: the same in all rounds, set before TensorFlow is imported."""
+
+    cpus: tuple[int, ...]
+    """Logical CPUs that the process is bound to, ascending, by the kernel's numbers."""
+    intra_threads: int
+    """TensorFlow's threads within one op."""
+    inter_threads: int
+    """Ops that TensorFlow runs at a time."""
+    omp_threads: int
+    """OpenMP's and MKL's threads, which Intel's wheels have besides."""
+    cores: int | None = None
+    """Physical cores among `cpus`; None where the kernel does not tell."""
+    numa_node: int | None = None
+    """The only node that memory may come from; None leaves it to the kernel."""
+    onednn: bool | None = None
+    """TF_ENABLE_ONEDNN_OPTS; None leaves it to the build and the CPU."""
+    batch: int | None = None
+    """Samples in a batch; None is each architecture's own, as in the study."""
+    xla: bool = False
+    """Whether training steps are compiled with XLA (`jit_compile`)."""
+    allocator: str = SYSTEM_ALLOCATOR
+    """"system", "jemalloc", "tcmalloc" or "mimalloc", put before the C library's by LD_PRELOAD."""
+
+
+def with_threads(threads: int) -> Setting:
+    """Return the setting with so many threads of each kind, on all CPUs that may be used."""
+    return Setting(
+        cpus=tuple(sorted(os.sched_getaffinity(0))),
+        intra_threads=threads,
+        inter_threads=threads,
+        omp_threads=threads,
+    )
