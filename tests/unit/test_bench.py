@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import DATA
 from tfbuild import artifact, bench, machine
-from tfbuild.bench import Contender, Plan, Scale, Setting, Suite, worker
+from tfbuild.bench import Contender, Plan, Scale, Setting, Suite, variables
 from tfbuild.bench.manager import schedule
 from tfbuild.errors import BenchError, HostError, SaveError, TfbuildError
 from tfbuild.host import Host
@@ -313,7 +313,9 @@ def test_a_place_that_cannot_be_written_is_found_out_before_any_training(lab: La
 
 
 def test_settings_name_threads_for_every_library() -> None:
-    chosen = worker.settings(replace(SETTING, intra_threads=5, inter_threads=5, omp_threads=5), {})
+    chosen = variables.settings(
+        replace(SETTING, intra_threads=5, inter_threads=5, omp_threads=5), {}
+    )
     assert {name for name, value in chosen.items() if value == "5"} == {
         "OMP_NUM_THREADS",
         "MKL_NUM_THREADS",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfbuild import __version__, artifact, machine, signals
-from tfbuild.bench import worker
+from tfbuild.bench import variables, worker
 from tfbuild.bench.setting import Setting
 from tfbuild.bench.suite import Plan, Run, Stopped, Subject, Suite
 from tfbuild.machine import Machine
@@ -103,7 +103,7 @@ def measure(
     session = _Session(
         contenders=contenders,
         plan=plan,
-        chosen=tuple(worker.settings(each.setting, os.environ) for each in contenders),
+        chosen=tuple(variables.settings(each.setting, os.environ) for each in contenders),
         data_folder=data_folder,
         progress=progress,
         script=script,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tfbuild import bench, environment, machine, pythons, spec
-from tfbuild.bench import worker
+from tfbuild.bench import variables, worker
 from tfbuild.bench.setting import with_threads
 from tfbuild.choice import choose
 from tfbuild.errors import BenchError
@@ -92,7 +92,7 @@ class Architectures:
                     data_folder=None,
                 ),
                 name=wheel.name,
-                chosen=worker.settings(setting, os.environ),
+                chosen=variables.settings(setting, os.environ),
                 on_start=started,
             )
 

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from tfbuild import process, resources
+from tfbuild.bench import variables as bench_variables
 from tfbuild.bench import worker
 from tfbuild.bench.setting import with_threads
 from tfbuild.process import Completed, ProcessError
@@ -122,7 +123,8 @@ def script(running: Running) -> Path:
 
 def variables() -> dict[str, str]:
     """Return the environment variables of such a process; no setting of the user's counts."""
-    return worker.environment(worker.settings(with_threads(THREADS), {}), os.environ)
+    chosen = bench_variables.settings(with_threads(THREADS), {})
+    return bench_variables.environment(chosen, os.environ)
 
 
 def _hear(told: Told[T], line: str, kind: type[T], on_start: Callable[[str], None]) -> None:

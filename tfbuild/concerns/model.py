@@ -1,0 +1,30 @@
+"""What a concern is."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """A reason to trust a comparison less."""
+
+    FEW_PAIRS = "few pairs"
+    BUSY_MACHINE = "busy machine"
+    NOT_INTERLEAVED = "not interleaved"
+    OTHER_MACHINE = "other machine"
+    OTHER_SETTINGS = "other settings"
+    OTHER_DATA = "other data"
+    OTHER_WORK = "other work"
+    OTHER_TENSORFLOW = "other TensorFlow"
+    OTHER_ONEDNN = "other oneDNN"
+    OTHER_LOSSES = "other losses"
+    NO_LOSS = "no finite loss"
+    UNFINISHED = "unfinished"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concern:
+    """One concern, in words, with advice."""
+
+    kind: Kind
+    what: str
+    do: str

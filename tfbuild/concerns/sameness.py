@@ -1,0 +1,56 @@
+"""What differs between two sides besides what is to be compared."""
+
+from collections.abc import Iterator
+
+from tfbuild.bench.suite import Side, Subject
+from tfbuild.concerns.losses import disagreeing
+from tfbuild.concerns.model import Concern, Kind
+
+
+def about(baseline: Side, candidate: Side) -> Iterator[Concern]:
+    """Yield what the two sides do not share."""
+    a, b = baseline.who, candidate.who
+    if a.tensorflow != b.tensorflow:
+        yield Concern(
+            kind=Kind.OTHER_TENSORFLOW,
+            what=f"TensorFlow {a.tensorflow} against {b.tensorflow}.",
+            do="The ratio is of release and build together.",
+        )
+    if a.onednn is not None and b.onednn is not None and a.onednn != b.onednn:
+        yield Concern(
+            kind=Kind.OTHER_ONEDNN,
+            what=f"oneDNN is {_switch(a)} in {a.spec} and {_switch(b)} in {b.spec}.",
+            do="TF_ENABLE_ONEDNN_OPTS=1 or 0 before the command sets it alike where a wheel can.",
+        )
+    names = baseline.suite.plan.architectures
+    if other := [name for name in names if baseline.data(name) != candidate.data(name)]:
+        yield Concern(
+            kind=Kind.OTHER_DATA,
+            what=f"The two sides trained on different data: {', '.join(other)}.",
+            do="Their shapes are the same; for a claim measure both with the same data.",
+        )
+    if other := [name for name in names if _work(baseline, name) != _work(candidate, name)]:
+        yield Concern(
+            kind=Kind.OTHER_WORK,
+            what=f"The two sides trained other models or amounts: {', '.join(other)}.",
+            do="Times per sample still compare, but not exactly; measure both with one tfbuild.",
+        )
+    same_release = a.tensorflow.split(".")[:2] == b.tensorflow.split(".")[:2]
+    if same_release and (odd := disagreeing(baseline, candidate)):
+        yield Concern(
+            kind=Kind.OTHER_LOSSES,
+            what=f"First losses differ for the same seed: {', '.join(odd)}.",
+            do="The two wheels may not compute the same thing; speed is then the lesser question.",
+        )
+
+
+def _switch(who: Subject) -> str:
+    return "on" if who.onednn else "off"
+
+
+def _work(side: Side, name: str) -> set[tuple[int, ...]]:
+    samples = [run.sample(name) for run in side.runs]
+    return {
+        (each.parameters, each.train_samples, each.validation_samples, each.batch_size)
+        for each in samples
+    }
