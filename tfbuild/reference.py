@@ -25,8 +25,14 @@ class Run:
     architecture: str
     platform: str
     """"k80", or "cpu<vcpus>pip" / "cpu<vcpus>cmp"."""
+    device: str
+    """"cpu" or "gpu"."""
     vcpus: int
+    build: str
+    """"pip", the prebuilt wheel, or "compiled"."""
     epochs: int
+    total_seconds: float
+    """Of all epochs, the first included."""
     epoch_seconds: float
     """Mean over all epochs, validation included."""
 
@@ -40,8 +46,11 @@ def runs() -> MappingProxyType[tuple[str, str], Run]:
         Run(
             architecture=row["architecture"],
             platform=row["platform"],
+            device=row["device"],
             vcpus=int(row["vcpus"]),
+            build=row["build"],
             epochs=int(row["epochs"]),
+            total_seconds=float(row["total_seconds"]),
             epoch_seconds=float(row["mean_epoch_seconds"]),
         )
         for row in csv.DictReader(lines)
