@@ -6,17 +6,20 @@ measurement and the figures of 2017 meet in one unit.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tfbuild import concerns, reference, stats
-from tfbuild.bench.suite import Plan, Scale, Side, Subject
-from tfbuild.concerns import Concern
+from tfbuild.bench import contrasts
+from tfbuild.bench.suite import Plan, Scale, Side, Subject, Suite
+from tfbuild.concerns import Concern, bias
 from tfbuild.cost import Cost
 from tfbuild.errors import NothingToDoError, UsageError
 from tfbuild.roofline import Achieved
 from tfbuild.stats import Estimate, Verdict
 from tfbuild.sweep import Curve
+
+OVERALL = "geometric mean"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +74,11 @@ class Contrast:
     overall_verdict: Verdict
     concerns: tuple[Concern, ...]
     overall_bootstrap: Estimate | None = None
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """All of them by the name of what they are of."""
+        return {each.architecture: each.speedup for each in self.rows} | {OVERALL: self.overall}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +156,40 @@ def compare(
     )
 
 
+def of_suite(
+    suite: Suite, *, noise: float | None = None, samples: Sequence[str] = ()
+) -> Comparison:
+    """Compare all that one session measured, each contender with its baseline.
+
+    Which is whose baseline says `contrasts.pairs`: environments meet in the same setting, or one
+    environment in several settings its first. The control stands apart, and what it shows is told
+    of every contrast. A session of a single contender has no contrasts.
+
+    Args:
+        suite: with at least one finished round.
+        noise: share below which a difference counts as none; the plan's if None.
+        samples: names of the files that hold the suite.
+
+    Raises:
+        NothingToDoError: no round is finished.
+    """
+    noise = suite.plan.noise if noise is None else noise
+    sides = tuple(Side(suite=suite, subject=each) for each in range(len(suite.subjects)))
+    again = contrasts.control(suite.subjects)
+    control = None if again is None else _contrast(sides[again[0]], sides[again[1]], noise)
+    biased = () if control is None else tuple(bias.about(control.estimates, noise))
+    found = (_contrast(sides[a], sides[b], noise) for a, b in contrasts.pairs(suite.subjects))
+    return Comparison(
+        baseline=sides[0].who,
+        scale=suite.plan.scale,
+        noise=noise,
+        contrasts=tuple(replace(each, concerns=(*biased, *each.concerns)) for each in found),
+        notes=suite.notes,
+        samples=tuple(samples),
+        control=control,
+    )
+
+
 def _contrast(baseline: Side, candidate: Side, noise: float) -> Contrast:
     if baseline == candidate:
         raise UsageError(
@@ -158,12 +200,13 @@ def _contrast(baseline: Side, candidate: Side, noise: float) -> Contrast:
     check(baseline.who.spec, baseline.suite.plan, candidate.who.spec, candidate.suite.plan)
     is_paired = baseline.suite == candidate.suite
     estimate = stats.paired if is_paired else stats.unpaired
+    level = max(baseline.suite.level, candidate.suite.level)
     then, now = times(baseline), times(candidate)
     by_name = {each.architecture: each for each in now}
     rows = []
     for old in then:
         name = old.architecture
-        speedup = estimate(baseline.seconds(name), candidate.seconds(name))
+        speedup = estimate(baseline.seconds(name), candidate.seconds(name), level)
         rows.append(
             Row(
                 architecture=name,
@@ -173,7 +216,7 @@ def _contrast(baseline: Side, candidate: Side, noise: float) -> Contrast:
                 verdict=stats.verdict(speedup, noise),
             )
         )
-    overall = estimate(_over_architectures(baseline), _over_architectures(candidate))
+    overall = estimate(_over_architectures(baseline), _over_architectures(candidate), level)
     return Contrast(
         baseline=baseline.who,
         candidate=candidate.who,

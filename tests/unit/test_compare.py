@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy import stats as oracle
 
 from tests.unit.test_bench import HOST, PLAN, SETTING
 from tfbuild import artifact, machine, reference, stats
 from tfbuild.bench import ARCHITECTURES, Plan, Run, Sample, Scale, Subject, Suite
 from tfbuild.bench.suite import Side
-from tfbuild.compare import Comparison, Contrast, compare, times
+from tfbuild.compare import Comparison, Contrast, compare, of_suite, times
 from tfbuild.concerns import Kind, about_one
 from tfbuild.errors import NothingToDoError, UsageError
 from tfbuild.machine import Load
@@ -368,3 +369,84 @@ def test_samples_are_not_compared_with_themselves() -> None:
     one = Side(suite=suite(flat), subject=0)
     with pytest.raises(UsageError, match="very same samples"):
         compare(one, [one])
+
+
+def in_setting(name: str, threads: int, **more: Any) -> Subject:
+    setting = replace(SETTING, intra_threads=threads)
+    return replace(subject(name), setting=setting, **more)
+
+
+def whos(found: Comparison) -> list[tuple[str, int, str, int]]:
+    return [
+        (
+            each.baseline.spec,
+            each.baseline.setting.intra_threads,
+            each.candidate.spec,
+            each.candidate.setting.intra_threads,
+        )
+        for each in found.contrasts
+    ]
+
+
+def test_environments_meet_in_the_same_setting() -> None:
+    subjects = [in_setting(name, threads) for threads in (1, 2) for name in "abc"]
+    found = of_suite(suite(lambda who, *_: 10.0 + who, subjects=subjects))
+    assert whos(found) == [
+        ("a", 1, "b", 1),
+        ("a", 1, "c", 1),
+        ("a", 2, "b", 2),
+        ("a", 2, "c", 2),
+    ]
+    ratios = [each.rows[0].speedup.ratio for each in found.contrasts]
+    assert ratios == pytest.approx([10 / 11, 10 / 12, 13 / 14, 13 / 15])
+    assert found.baseline == subjects[0]
+    assert found.control is None
+
+
+def test_one_environment_in_several_settings_meets_its_first() -> None:
+    subjects = [in_setting("a", threads) for threads in (4, 1, 2)]
+    found = of_suite(suite(flat, subjects=subjects))
+    assert whos(found) == [("a", 4, "a", 1), ("a", 4, "a", 2)]
+
+
+def test_one_environment_alone_has_no_contrast() -> None:
+    assert of_suite(suite(flat, subjects=[subject("a")])).contrasts == ()
+
+
+@pytest.mark.parametrize(
+    ("again", "biased"),
+    [(10.0, False), (10.0 / 1.015, False), (10.0 / 1.03, True), (10.0 * 1.03, True)],
+)
+def test_the_control_stands_apart_and_its_bias_is_told_of_all(again: float, biased: bool) -> None:
+    subjects = [
+        in_setting("a", 1),
+        in_setting("b", 1),
+        in_setting("c", 1),
+        in_setting("a", 1, is_control=True),
+    ]
+
+    def seconds(who: int, _round: int, name: str) -> float:
+        return again if who == 3 and name == "mnist_cnn" else 10.0
+
+    found = of_suite(suite(seconds, subjects=subjects))
+    assert whos(found) == [("a", 1, "b", 1), ("a", 1, "c", 1)]
+    assert found.control is not None
+    assert found.control.candidate == subjects[3]
+    assert [Kind.BIASED_MACHINE in kinds(each) for each in found.contrasts] == [biased] * 2
+    if biased:
+        said = found.contrasts[1].concerns[0]
+        assert said.what.endswith(f"mnist_cnn {10 / again:.2f}x.")
+        assert "Repeat" in said.do
+
+
+def test_the_suite_says_how_sure_an_interval_must_be_and_what_counts_as_noise() -> None:
+    ratios = dict.fromkeys(ARCHITECTURES, 1.05)
+    one = replace(suite(drifting(ratios)), level=0.99)
+    wide = of_suite(replace(one, plan=replace(one.plan, noise=0.06)), samples=["s.json"])
+    row = wide.contrasts[0].rows[0]
+    a, b = one.seconds(0, row.architecture), one.seconds(1, row.architecture)
+    expected = oracle.ttest_rel(list(map(math.log, a)), list(map(math.log, b)))
+    low, high = expected.confidence_interval(0.99)
+    assert (row.speedup.low, row.speedup.high) == pytest.approx((math.exp(low), math.exp(high)))
+    assert (wide.noise, row.verdict, wide.samples) == (0.06, Verdict.EQUIVALENT, ("s.json",))
+    assert of_suite(one, noise=0.02).contrasts[0].rows[0].verdict is Verdict.FASTER

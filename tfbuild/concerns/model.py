@@ -19,6 +19,7 @@ class Kind(StrEnum):
     OTHER_LOSSES = "other losses"
     NO_LOSS = "no finite loss"
     UNFINISHED = "unfinished"
+    BIASED_MACHINE = "biased machine"
 
 
 @dataclass(frozen=True, kw_only=True)
