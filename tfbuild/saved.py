@@ -1,11 +1,10 @@
 """Saved results as sides of a comparison."""
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
 from tfbuild import artifact
-from tfbuild.bench.suite import ARCHITECTURES, Sample, Side, Suite
+from tfbuild.bench.suite import ARCHITECTURES, Side, Suite
 from tfbuild.errors import UsageError
 
 
@@ -64,14 +63,7 @@ def _wrong(suite: Suite) -> Iterator[str]:
         rounds.setdefault(run.round, []).append(run.subject)
         if sorted(each.architecture for each in run.samples) != sorted(names):
             yield f"A process of round {run.round} has not trained what was planned."
-        if not all(map(_is_time, run.samples)):
+        if not all(each.is_timed for each in run.samples):
             yield f"A sample of round {run.round} holds no time, or one that is not positive."
     if any(sorted(each) != list(range(len(suite.subjects))) for each in rounds.values()):
         yield "A round does not hold each environment once."
-
-
-def _is_time(sample: Sample) -> bool:
-    seen = sample.train_samples + sample.validation_samples
-    full = sample.full_train_samples + sample.full_validation_samples
-    times = sample.epoch_seconds
-    return bool(times) and all(0 < each < math.inf for each in times) and min(seen, full) > 0

@@ -2,7 +2,7 @@
 
 It behaves as `behaviour.json` beside the interpreter (a link) says:
 seconds: {architecture: seconds for one timed epoch}, else 1.0 for each;
-at: the architecture before which the trouble comes ("" for before the import);
+at: the architecture before which the trouble comes ("" for before the import, "peak" there);
 trouble: a signal's name, "hang", "exit", "error", or text to say on stdout;
 stderr: text to write there first; first_loss, data, tensorflow: as reported.
 Each process adds a line to `log.jsonl` there: its request and what the environment looked like.
@@ -15,6 +15,14 @@ import sys
 import time
 from pathlib import Path
 
+LAYER = {
+    "kind": "Dense",
+    "name": "dense",
+    "input": [784],
+    "output": [10],
+    "weights": [[784, 10], [10]],
+    "options": {"use_bias": "True"},
+}
 HOME = Path(sys.executable).parent
 BEHAVIOUR = HOME / "behaviour.json"
 
@@ -63,7 +71,12 @@ def main() -> None:
         intra_threads=request["setting"]["intra_threads"],
         inter_threads=request["setting"]["inter_threads"],
         cpu_features_built=None,
+        startup_seconds=1.5,
     )
+    if request["peak"]:
+        if behaviour.get("at") == "peak":
+            trouble(behaviour)
+        tell("peak", gflops=80.0, gbytes=12.0, product_size=2048, array_bytes=2**28)
     for name in request["architectures"]:
         tell("start", architecture=name)
         if behaviour.get("at") == name:
@@ -86,6 +99,8 @@ def main() -> None:
             prepare_seconds=0.1,
             losses=[1.0, float("nan")],
             first_loss=behaviour.get("first_loss", 2.5),
+            first_step_seconds=0.3,
+            layers=[LAYER] if request["layers"] else [],
         )
     tell("done", peak_rss_bytes=123_456)
 

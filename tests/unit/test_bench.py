@@ -2,10 +2,11 @@
 
 import errno
 import json
+import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import DATA
-from tfbuild import artifact, bench, machine
-from tfbuild.bench import Contender, Plan, Scale, Setting, Suite, variables
-from tfbuild.bench.manager import schedule
+from tfbuild import artifact, bench, machine, stopping
+from tfbuild.bench import Around, Contender, Plan, Scale, Setting, Suite, variables
+from tfbuild.bench.schedule import schedule
+from tfbuild.bench.suite import Stopped
 from tfbuild.errors import BenchError, HostError, SaveError, TfbuildError
 from tfbuild.host import Host
 from tfbuild.spec import Environment
@@ -87,16 +89,29 @@ class Lab:
     def path(self) -> Path:
         return self.folder / "results" / "suite.json"
 
-    def measure(self, *environments: Environment, plan: Plan = PLAN) -> Suite:
-        return bench.measure(
-            [Contender(environment=each, setting=SETTING) for each in environments],
-            plan,
+    @property
+    def resume(self) -> str:
+        return f"tfbuild compare --resume {self.path}"
+
+    def measure(
+        self,
+        *environments: Environment,
+        plan: Plan = PLAN,
+        control: bool = False,
+        has_peaks: bool = False,
+    ) -> Suite:
+        contenders = [Contender(environment=each, setting=SETTING) for each in environments]
+        contenders += [replace(contenders[0], is_control=True)] if control else []
+        around = Around(
             here=machine.read(HOST),
             data_folder=Path("/data"),
             path=self.path,
-            progress=self.told,
-            script=DATA / "fake_worker.py",
+            command=("tfbuild", "compare", "a", "b"),
+            resume_command=tuple(self.resume.split()),
+            has_peaks=has_peaks,
+            worker=DATA / "fake_worker.py",
         )
+        return bench.measure(contenders, plan, around, self.told)
 
     def log(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.folder / "log.jsonl").read_text().splitlines()]
@@ -165,6 +180,71 @@ def test_all_environments_get_the_same_settings_and_nothing_of_the_users(
         assert not {"KMP_AFFINITY", "PYTHONPATH", "KERAS_BACKEND"} & environ.keys()
     assert suite.settings[0]["OMP_NUM_THREADS"] == "3"
     assert suite.settings[0]["TF_ENABLE_ONEDNN_OPTS"] == "0"
+
+
+def test_layers_are_asked_for_in_the_first_round_alone(lab: Lab) -> None:
+    suite = lab.measure(lab.environment("a"), lab.environment("b"))
+    layers = [[bool(sample.layers) for sample in run.samples] for run in suite.runs]
+    assert layers == [[True] * 3] * 2 + [[False] * 3] * 6
+    assert suite.runs[0].samples[0].layers[0].weights == ((784, 10), (10,))
+
+
+def test_starting_and_the_first_step_are_told_apart(lab: Lab) -> None:
+    run = lab.measure(lab.environment("a"), plan=replace(PLAN, rounds=1)).runs[0]
+    assert run.startup_seconds == 1.5
+    assert run.samples[0].first_step_seconds == 0.3
+
+
+def test_peaks_are_measured_once_for_each_contender_after_the_rounds(lab: Lab) -> None:
+    suite = lab.measure(lab.environment("a"), lab.environment("b"), control=True, has_peaks=True)
+    asked = [(entry["name"], entry["request"]["peak"]) for entry in lab.log()]
+    # The control is the first contender: nothing new would be learned.
+    assert [name for name, peak in asked if peak] == ["a", "b"]
+    assert [peak for _, peak in asked[-2:]] == [True, True]
+    assert [peak and peak.gflops for peak in suite.peaks] == [80.0, 80.0, 80.0]
+    assert artifact.load(Suite, lab.path) == suite
+
+
+def test_a_peak_that_cannot_be_measured_costs_no_sample(lab: Lab) -> None:
+    suite = lab.measure(lab.environment("a", trouble="SIGSEGV", at="peak"), has_peaks=True)
+    assert (suite.rounds, suite.peaks) == (4, (None,))
+    assert "SIGSEGV" in suite.notes[0]
+
+
+def test_the_control_is_the_first_contender_once_more(lab: Lab) -> None:
+    suite = lab.measure(lab.environment("a"), lab.environment("b"), control=True)
+    assert [(each.spec, each.is_control) for each in suite.subjects] == [
+        *(("a", False), ("b", False), ("a", True))
+    ]
+    assert Counter(run.subject for run in suite.runs) == {0: 4, 1: 4, 2: 4}
+    assert {text.split(", ")[1] for _, text in lab.told.steps} >= {"again"}
+
+
+def test_rounds_end_when_the_rule_says_so(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule has tests of its own; here: what it is told, and that it is obeyed."""
+    told: list[tuple[list[list[float]], list[float]]] = []
+
+    def after(
+        plan: Plan, ratios: Sequence[Sequence[float]], seconds: Sequence[float]
+    ) -> stopping.Decision:
+        told.append(([list(each) for each in ratios], list(seconds)))
+        done = len(seconds)
+        return stopping.Decision(
+            stop=Stopped.VERDICT if done == 2 else None,
+            planned=plan.rounds,
+            looks=(2,) if done >= 2 else (),
+            level=0.97,
+        )
+
+    monkeypatch.setattr(stopping, "after", after)
+    slow = lab.environment("slow", seconds={"mnist_cnn": 3.0})
+    suite = lab.measure(slow, lab.environment("fast"), control=True)
+    assert (suite.rounds, suite.stopped, suite.looks, suite.level) == (2, "verdict", (2,), 0.97)
+    ratios, seconds = told[-1]
+    # Three architectures of one pair; the control decides nothing.
+    assert ratios == [pytest.approx([0.0] * 2), pytest.approx([math.log(3)] * 2), [0.0] * 2]
+    processes = [sum(run.seconds for run in suite.runs if run.round == r) for r in range(2)]
+    assert seconds == pytest.approx(processes)
 
 
 def test_samples_come_back_whole_and_survive_the_file(lab: Lab) -> None:
@@ -281,7 +361,7 @@ def test_an_interrupt_ends_the_process_and_keeps_the_finished_rounds(lab: Lab) -
     with pytest.raises(KeyboardInterrupt):
         lab.measure(lab.environment("a"), lab.environment("b"))
     assert artifact.load(Suite, lab.path).rounds == 2
-    assert lab.told.notes == [f"2 of 4 rounds are kept in {lab.path}"]
+    assert lab.told.notes == [f"2 of 4 rounds are kept in {lab.path}; go on with: {lab.resume}"]
     with pytest.raises(ProcessLookupError):
         os.kill(lab.log()[-1]["pid"], 0)
 
@@ -302,7 +382,7 @@ def test_a_full_disk_leaves_the_earlier_rounds_intact(
         lab.measure(lab.environment("a"))
     assert artifact.load(Suite, lab.path).rounds == 2
     assert [path.name for path in lab.path.parent.iterdir()] == ["suite.json"]
-    assert lab.told.notes == [f"2 of 4 rounds are kept in {lab.path}"]
+    assert lab.told.notes == [f"2 of 4 rounds are kept in {lab.path}; go on with: {lab.resume}"]
 
 
 def test_a_place_that_cannot_be_written_is_found_out_before_any_training(lab: Lab) -> None:

@@ -1,242 +1,163 @@
-"""Runs the rounds: fresh processes, baseline and candidates interleaved in random order.
+"""Runs the rounds: fresh processes, all contenders interleaved in random order.
 
 Why so: what differs between two processes of the same wheel (memory layout, page cache, the
 neighbours on the machine) is the noise that a claim must beat, and what drifts over minutes
 cancels only between processes that run close together.
 """
 
+import math
 import os
-import random
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tfbuild import __version__, artifact, machine, signals
-from tfbuild.bench import variables, worker
-from tfbuild.bench.setting import Setting
-from tfbuild.bench.suite import Plan, Run, Stopped, Subject, Suite
+from tfbuild import __version__, artifact, signals, stopping
+from tfbuild.bench import contrasts, variables
+from tfbuild.bench.schedule import schedule
+from tfbuild.bench.session import Contender, Session
+from tfbuild.bench.suite import Plan, Suite
 from tfbuild.machine import Machine
 from tfbuild.progress import Progress
-
-if TYPE_CHECKING:
-    from tfbuild.spec import Environment
+from tfbuild.stopping import Decision
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contender:
-    """An environment in a setting: what gets one fresh process in each round."""
+class Around:
+    """What a session needs to know besides its plan, and what is to be recorded with it."""
 
-    environment: "Environment"
-    setting: Setting
-    is_control: bool = False
-    """The first contender once more."""
-
-    @property
-    def name(self) -> str:
-        """What the user called it."""
-        return f"{self.environment.spec}, again" if self.is_control else self.environment.spec
-
-
-@dataclass(frozen=True, kw_only=True)
-class Round:
-    """One round of the schedule."""
-
-    number: int
-    seed: int
-    subjects: tuple[int, ...]
-    """Order of the processes."""
-    architectures: tuple[str, ...]
-    """Order within each process: the same in all of a round, so that a carry-over cancels."""
-
-
-def schedule(plan: Plan, subjects: int) -> Iterator[Round]:
-    """Yield the rounds in their random orders; the plan's seed decides them all.
-
-    Every second round turns the order of environments around: what comes first in a round has no
-    advantage over the session.
-    """
-    rng = random.Random(plan.seed)  # noqa: S311 - an order to repeat, not a secret
-    order: tuple[int, ...] = ()
-    for number in range(plan.rounds):
-        order = order[::-1] if number % 2 else tuple(rng.sample(range(subjects), subjects))
-        yield Round(
-            number=number,
-            seed=plan.seed + number,
-            subjects=order,
-            architectures=tuple(rng.sample(plan.architectures, len(plan.architectures))),
-        )
+    here: Machine
+    """Facts of this machine."""
+    data_folder: Path | None
+    """Where the workers find real data."""
+    path: Path
+    """The JSON file to write."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the result must know besides."""
+    command: tuple[str, ...] = ()
+    """The words that repeat the measurement."""
+    resume_command: tuple[str, ...] = ()
+    """The words that go on after an interrupt."""
+    has_peaks: bool = False
+    """Whether what the machine can do at most is measured after the rounds."""
+    worker: Path | None = None
+    """The worker script, for tests."""
 
 
 def measure(
-    contenders: Sequence[Contender],
-    plan: Plan,
-    *,
-    here: Machine,
-    data_folder: Path | None,
-    path: Path,
-    progress: Progress,
-    notes: Sequence[str] = (),
-    script: Path | None = None,
+    contenders: Sequence[Contender], plan: Plan, around: Around, progress: Progress
 ) -> Suite:
-    """Run the whole plan and return all samples.
+    """Run rounds until the rule for stopping or the plan says that it is enough.
 
-    After each round everything so far is in `path`; an interrupt or a failure leaves the finished
+    After each round everything so far is in the file; an interrupt or a failure leaves the finished
     rounds there, and says so.
 
     Args:
         contenders: what to measure; at least one.
         plan: what to do.
-        here: facts of this machine, recorded with the samples.
-        data_folder: where the workers find real data.
-        path: the JSON file to write.
+        around: machine, data, and where to write.
         progress: is told each start of a training.
-        notes: what a reader of the result must know besides.
-        script: the worker script, for tests.
 
     Raises:
         HostError: this CPU cannot run one of the environments.
         BenchError: a process failed.
         SaveError: the file cannot be written.
     """
-    session = _Session(
-        contenders=contenders,
-        plan=plan,
-        chosen=tuple(variables.settings(each.setting, os.environ) for each in contenders),
-        data_folder=data_folder,
-        progress=progress,
-        script=script,
-    )
+    session = _session(contenders, plan, around, progress)
     suite = Suite(
         tfbuild=__version__,
         started_at=datetime.now(UTC),
         finished_at=None,
         plan=plan,
-        machine=here,
+        machine=around.here,
         settings=session.chosen,
         subjects=session.meet(),
         runs=(),
-        notes=tuple(notes),
+        notes=around.notes,
+        command=around.command,
     )
+    return _finish(session, suite, around)
+
+
+def _session(
+    contenders: Sequence[Contender], plan: Plan, around: Around, progress: Progress
+) -> Session:
+    return Session(
+        contenders=contenders,
+        plan=plan,
+        chosen=tuple(variables.settings(each.setting, os.environ) for each in contenders),
+        data_folder=around.data_folder,
+        progress=progress,
+        program=around.worker,
+    )
+
+
+def _finish(session: Session, suite: Suite, around: Around) -> Suite:
     # A place that cannot be written is found out now, not after the first round.
-    artifact.save(suite, path)
+    artifact.save(suite, around.path)
     try:
-        progress.phase("Training", plan.rounds * len(contenders) * len(plan.architectures))
         with signals.stoppable():
-            for each in schedule(plan, len(contenders)):
-                grown = replace(suite, runs=suite.runs + session.run(each))
-                artifact.save(grown, path)
-                suite = grown
-        suite = replace(suite, finished_at=datetime.now(UTC), stopped=Stopped.ROUNDS)
-        artifact.save(suite, path)
+            suite = _rounds(session, suite, around.path)
+            if around.has_peaks and not suite.peaks:
+                peaks, notes = session.peaks()
+                suite = replace(suite, peaks=peaks, notes=(*suite.notes, *notes))
+        suite = replace(suite, finished_at=datetime.now(UTC), stopped=decide(suite).stop)
+        artifact.save(suite, around.path)
     except BaseException:
-        _leave(path, progress)
+        _leave(around, session.progress)
         raise
     return suite
 
 
-def _leave(path: Path, progress: Progress) -> None:
-    # The file counts: an interrupt may come just after a round was saved.
-    suite = artifact.load(Suite, path)
-    if suite.rounds:
-        progress.note(f"{suite.rounds} of {suite.plan.rounds} rounds are kept in {path}")
-    else:
-        path.unlink(missing_ok=True)
+def _rounds(session: Session, suite: Suite, path: Path) -> Suite:
+    """Run the rounds that are missing, and save after each."""
+    decision = decide(suite)
+    trainings = len(session.contenders) * len(session.plan.architectures)
+    session.progress.phase("Training", decision.planned * trainings)
+    for each in islice(schedule(session.plan, len(session.contenders)), suite.rounds, None):
+        if decision.stop is not None:
+            break
+        runs = session.run(each, decision.planned)
+        suite = replace(suite, runs=suite.runs + runs)
+        decision = decide(suite)
+        suite = replace(suite, looks=decision.looks, level=decision.level)
+        artifact.save(suite, path)
+    return suite
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Session:
-    contenders: Sequence[Contender]
-    plan: Plan
-    chosen: tuple[dict[str, str], ...]
-    data_folder: Path | None
-    progress: Progress
-    script: Path | None
-
-    def meet(self) -> tuple[Subject, ...]:
-        """Start each environment once, untimed.
-
-        A wheel that this CPU cannot run is refused before anything is trained, and no first
-        process pays alone for reading the libraries from disk.
-        """
-        self.progress.phase("Starting each environment once", len(self.contenders))
-        subjects = []
-        for number, each in enumerate(self.contenders):
-            self.progress.step(number, text=each.name)
-            software = self._ask(number, (), self.plan.seed, 0).software
-            subjects.append(_subject(each, software))
-        return tuple(subjects)
-
-    def run(self, each: Round) -> tuple[Run, ...]:
-        """Run one round."""
-        runs = []
-        for position, subject in enumerate(each.subjects):
-            before, started_at = machine.load(), datetime.now(UTC)
-            trained = (each.number * len(each.subjects) + position) * len(each.architectures)
-            answer = self._ask(subject, each.architectures, each.seed, trained)
-            runs.append(
-                Run(
-                    subject=subject,
-                    round=each.number,
-                    position=position,
-                    seed=each.seed,
-                    started_at=started_at,
-                    seconds=answer.seconds,
-                    cpu_seconds=answer.cpu_seconds,
-                    involuntary_switches=answer.involuntary_switches,
-                    peak_rss_bytes=answer.peak_rss_bytes,
-                    before=before,
-                    after=machine.load(),
-                    samples=answer.samples,
-                )
+def decide(suite: Suite) -> Decision:
+    """Return what the rule for stopping says of the finished rounds."""
+    ratios = [
+        [
+            math.log(before / after)
+            for before, after in zip(
+                suite.seconds(baseline, name), suite.seconds(candidate, name), strict=True
             )
-        return tuple(runs)
-
-    def _ask(
-        self, subject: int, architectures: tuple[str, ...], seed: int, trained: int
-    ) -> worker.Answer:
-        contender = self.contenders[subject]
-        started = 0
-
-        def on_start(architecture: str) -> None:
-            nonlocal started
-            self.progress.step(trained + started, text=f"{contender.name}, {architecture}")
-            started += 1
-
-        return worker.ask(
-            contender.environment.python,
-            worker.Request(
-                architectures=architectures,
-                plan=self.plan,
-                setting=contender.setting,
-                seed=seed,
-                data_folder=self.data_folder,
-            ),
-            name=contender.name,
-            chosen=self.chosen[subject],
-            on_start=on_start,
-            script=self.script,
-        )
+        ]
+        for baseline, candidate in contrasts.pairs(suite.subjects)
+        for name in suite.plan.architectures
+    ]
+    return stopping.after(suite.plan, ratios, round_seconds(suite))
 
 
-def _subject(contender: Contender, software: worker.Software) -> Subject:
-    environment = contender.environment
-    return Subject(
-        spec=environment.spec,
-        description=environment.description,
-        distribution=environment.distribution,
-        version=environment.version,
-        tensorflow=software.tensorflow,
-        python=software.python,
-        keras=software.keras,
-        numpy=software.numpy,
-        onednn=software.onednn,
-        intra_threads=software.intra_threads,
-        inter_threads=software.inter_threads,
-        cpu_features_built=software.cpu_features_built,
-        wheel_sha256=environment.wheel_sha256,
-        packages=environment.packages,
-        setting=contender.setting,
-        is_control=contender.is_control,
-    )
+def round_seconds(suite: Suite) -> list[float]:
+    """Return how long each finished round took."""
+    totals = [0.0] * suite.rounds
+    for run in suite.runs:
+        totals[run.round] += run.seconds
+    return totals
+
+
+def _leave(around: Around, progress: Progress) -> None:
+    # The file counts: an interrupt may come just after a round was saved.
+    with signals.held():
+        suite = artifact.load(Suite, around.path)
+        if not suite.rounds:
+            around.path.unlink(missing_ok=True)
+            return
+        most = "at most " if suite.plan.precision is not None else ""
+        kept = f"{suite.rounds} of {most}{suite.plan.rounds} rounds are kept in {around.path}"
+        again = f"; go on with: {shlex.join(around.resume_command)}"
+        progress.note(kept + (again if around.resume_command else ""))

@@ -1,5 +1,6 @@
 """What a benchmark is asked to do, and everything it saw."""
 
+import math
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -141,6 +142,14 @@ class Sample:
     """Of the very first step, in which TensorFlow traces the graph; part of the warm-up."""
     layers: tuple[Layer, ...] = ()
     """Of the model; the same in all rounds, so told in the first only."""
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it holds times and counts that mean something; a user's script may err."""
+        seen = self.train_samples + self.validation_samples
+        full = self.full_train_samples + self.full_validation_samples
+        times = self.epoch_seconds
+        return bool(times) and all(0 < each < math.inf for each in times) and min(seen, full) > 0
 
     @property
     def study_epoch_seconds(self) -> float:

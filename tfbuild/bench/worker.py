@@ -1,43 +1,27 @@
 """One conversation with the worker: a fresh process inside a measured environment.
 
 The request is one JSON object on its standard input. The answer is JSON lines on its standard
-output, each with an `event`: environment, start, sample, done, or error. Whatever libraries say
-goes to standard error and is only looked at when something fails.
+output, each with an `event`: environment, start, sample, peak, done, or error. Whatever libraries
+say goes to standard error and is only looked at when something fails.
 """
 
-import json
 import os
 import resource
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
 import msgspec
 
 from tfbuild import process, resources
 from tfbuild.bench import failure, variables
+from tfbuild.bench.listener import Listener, Software
 from tfbuild.bench.setting import Setting
-from tfbuild.bench.suite import Plan, Sample
-from tfbuild.errors import BenchError
+from tfbuild.bench.suite import Peak, Plan, Sample
 from tfbuild.process import ProcessError
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Software:
-    """The `environment` event: what the libraries in the process say of themselves."""
-
-    python: str
-    tensorflow: str
-    keras: str
-    numpy: str
-    onednn: bool | None
-    intra_threads: int
-    inter_threads: int
-    cpu_features_built: str | None = None
+__all__ = ["Answer", "Request", "Software", "ask"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +34,8 @@ class Answer:
     seconds: float
     cpu_seconds: float
     involuntary_switches: int
+    startup_seconds: float | None = None
+    peak: Peak | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +47,10 @@ class Request:
     setting: Setting
     seed: int
     data_folder: Path | None
+    layers: bool = False
+    """Whether samples tell the model's layers."""
+    peak: bool = False
+    """Whether to measure what the libraries reach at most."""
 
     def to_json(self) -> str:
         """Return the request as the worker reads it."""
@@ -71,8 +61,17 @@ class Request:
             "seed": self.seed,
             "setting": msgspec.to_builtins(self.setting),
             "data": {"folder": folder, "mode": self.plan.data},
+            "layers": self.layers,
+            "peak": self.peak,
+            "script": self._script(),
         }
         return msgspec.json.encode(request).decode()
+
+    def _script(self) -> dict[str, object] | None:
+        script = self.plan.script
+        if script is None or not self.architectures:
+            return None
+        return {"path": script.path, "name": script.name, "arguments": script.arguments}
 
 
 def ask(
@@ -98,7 +97,7 @@ def ask(
         HostError: this CPU lacks instructions that the wheel uses.
         BenchError: the process failed, hung, or said something else than agreed.
     """
-    listener = _Listener(name=name, on_start=on_start)
+    listener = Listener(name=name, on_start=on_start)
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     try:
         done = process.stream(
@@ -116,75 +115,13 @@ def ask(
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if listener.error or not done.ok:
         raise failure.explain(name, listener.doing, done, listener.error)
-    software, peak = listener.finish(request.architectures)
     return Answer(
-        software=software,
+        software=listener.finish(request.architectures, peak=request.peak),
         samples=tuple(listener.samples),
-        peak_rss_bytes=peak,
+        peak_rss_bytes=listener.peak_rss_bytes,
+        startup_seconds=listener.startup_seconds,
+        peak=listener.peak,
         seconds=seconds,
         cpu_seconds=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
         involuntary_switches=after.ru_nivcsw - before.ru_nivcsw,
     )
-
-
-@dataclass(kw_only=True)
-class _Listener:
-    """Takes the lines of one process as they come."""
-
-    name: str
-    on_start: Callable[[str], None]
-    doing: str = ""
-    error: str = ""
-    software: Software | None = None
-    done: dict[str, Any] | None = None
-    samples: list[Sample] = field(default_factory=list)
-
-    def hear(self, line: str) -> None:
-        event = self._decode(line)
-        match event.get("event"):
-            case "environment":
-                self.software = self._convert(event, Software)
-            case "start":
-                self.doing = str(event.get("architecture"))
-                self.on_start(self.doing)
-            case "sample":
-                self.samples.append(self._convert(event, Sample))
-                self.doing = ""
-            case "error":
-                self.error = str(event.get("message", line))
-            case "done":
-                self.done = event
-            case _:
-                raise self._misunderstood(line, "The event is unknown.")
-
-    def finish(self, asked: Sequence[str]) -> tuple[Software, int | None]:
-        heard = [sample.architecture for sample in self.samples]
-        if self.software is None or self.done is None or heard != list(asked):
-            raise BenchError(
-                f"The training process of {self.name} ended early.",
-                why=f"It was asked for {', '.join(asked) or 'its environment'} and "
-                f"answered {', '.join(heard) or 'nothing'}.",
-            )
-        peak = self.done.get("peak_rss_bytes")
-        return self.software, peak if isinstance(peak, int) else None
-
-    def _decode(self, line: str) -> dict[str, Any]:
-        try:
-            # The standard library's reader, because Python writes NaN for a loss that diverged.
-            event = json.loads(line, parse_constant=lambda _: None)
-        except ValueError as error:
-            raise self._misunderstood(line, str(error)) from error
-        return event if isinstance(event, dict) else {}
-
-    def _convert(self, event: dict[str, Any], kind: type[T]) -> T:
-        try:
-            return msgspec.convert(event, kind)
-        except msgspec.ValidationError as error:
-            raise self._misunderstood(str(event), str(error)) from error
-
-    def _misunderstood(self, line: str, why: str) -> BenchError:
-        return BenchError(
-            f"The training process of {self.name} said something unexpected.",
-            why=f"{why}\n{line[:500]}",
-            do="Something in that environment writes to standard output; look at its packages.",
-        )

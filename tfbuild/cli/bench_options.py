@@ -236,11 +236,13 @@ def measure(
         suite = bench.measure(
             [bench.Contender(environment=each, setting=setting) for each in environments],
             asked,
-            here=here,
-            data_folder=_data(asked, options, progress),
-            path=path,
-            progress=progress,
-            notes=(*first, *chosen.notes),
+            bench.Around(
+                here=here,
+                data_folder=_data(asked, options, progress),
+                path=path,
+                notes=(*first, *chosen.notes),
+            ),
+            progress,
         )
     sides = tuple(Side(suite=suite, subject=each) for each in range(len(specs)))
     return Session(sides=sides, path=path)
