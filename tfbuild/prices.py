@@ -146,21 +146,30 @@ def select(prices: Sequence[Price], wanted: Wanted, *, source: str) -> tuple[Pri
             why=f"It has: {_listed(price for price in prices if price.device == 'cpu')}.",
             do="Choose with --provider, --region, --price-kind, --machine.",
         )
+    together(left, source=source)
+    _one_for_each_size(left, source)
+    return tuple(sorted(left, key=lambda price: price.vcpus))
+
+
+def together(prices: Sequence[Price], *, source: str = "The comparison") -> None:
+    """Refuse prices that must not stand side by side.
+
+    Raises:
+        UsageError: they are of several providers, regions, kinds or currencies.
+    """
     for name, option in (
         ("provider", "--provider"),
         ("region", "--region"),
         ("kind", "--price-kind"),
         ("currency", "--provider or --region"),
     ):
-        values = sorted({getattr(price, name) for price in left})
+        values = sorted({getattr(price, name) for price in prices})
         if len(values) > 1:
             raise UsageError(
                 f"{source} has prices of several {_PLURAL[name]}: {', '.join(values)}.",
                 why="One comparison uses one, so that all its costs can be set side by side.",
                 do=f"Choose with {option}.",
             )
-    _one_for_each_size(left, source)
-    return tuple(sorted(left, key=lambda price: price.vcpus))
 
 
 _PLURAL: Final = {

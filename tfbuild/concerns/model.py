@@ -20,6 +20,8 @@ class Kind(StrEnum):
     NO_LOSS = "no finite loss"
     UNFINISHED = "unfinished"
     BIASED_MACHINE = "biased machine"
+    OLD_PRICES = "old prices"
+    NO_PRICE = "no price"
 
 
 @dataclass(frozen=True, kw_only=True)
