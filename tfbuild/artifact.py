@@ -60,8 +60,17 @@ def to_json(value: Artifact) -> str:
     return dict_to_json(to_dict(value))
 
 
-def json_schema(kind: type[Artifact]) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) that the files of a kind of value fulfil."""
+def json_schema(*kinds: type[Artifact]) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) that files of a kind of value fulfil, or of any."""
+    found = [_json_schema(kind) for kind in kinds]
+    if len(found) == 1:
+        return found[0]
+    # With a name of its own, each keeps its definitions to itself.
+    parts = [{**one, "$id": f"urn:tfbuild:{one['title'].replace('/', ':')}"} for one in found]
+    return {"$schema": found[0]["$schema"], "oneOf": parts}
+
+
+def _json_schema(kind: type[Artifact]) -> dict[str, Any]:
     made = msgspec.json.schema(kind, schema_hook=_schema_of_other)
     definitions: dict[str, Any] = made["$defs"]
     own = definitions.pop(made["$ref"].rpartition("/")[2])

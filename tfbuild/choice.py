@@ -20,6 +20,7 @@ from packaging.version import Version
 
 from tfbuild import demand, published
 from tfbuild.demand import Demand, Here, no_python
+from tfbuild.errors import UsageError
 from tfbuild.pythons import SUPPORTED
 from tfbuild.spec import Spec
 
@@ -64,12 +65,17 @@ def choose(specs: Sequence[Spec], here: Here) -> Choices:
     """Decide for all specs of one comparison together.
 
     Raises:
-        UsageError: a saved result is among them (there is nothing to install), or a version is
-            unknown.
+        UsageError: a saved result or the study is among them (there is nothing to install), or a
+            version is unknown.
         HostError: this CPU cannot run what is asked.
         NothingToDoError: `compiled`, and there is neither a compiled nor a published wheel for it.
         BenchError: no Python here, or no index, has what is asked.
     """
+    if any(spec.kind == "study" for spec in specs):
+        raise UsageError(
+            "2017 is the study of that year; there is nothing to install or to measure.",
+            do="Its figures stand beside each result. Its own table: tfbuild compare 2017",
+        )
     demands: dict[int, Demand] = {}
     for place, spec in enumerate(specs):
         if settled := demand.settled(spec, here, _anchor(demands)):

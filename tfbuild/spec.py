@@ -6,6 +6,7 @@
     intel-tensorflow==2.14.0        a requirement, as pip reads it
     python, python3.10, venv/bin/python    an interpreter, with the TensorFlow installed there
     results/2026-11-30.json         a saved result
+    2017                            the study of that year, which is shown and not measured
 
 `parse` understands the word, `tfbuild.choice` decides which wheel on which Python that is here,
 and `tfbuild.environment` makes the environment.
@@ -25,10 +26,11 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from tfbuild import pythons
 from tfbuild.errors import UsageError, suggestion
 
-Kind = Literal["pip", "compiled", "wheel", "requirement", "python", "result"]
+Kind = Literal["pip", "compiled", "wheel", "requirement", "python", "result", "study"]
 
 FORMS = "pip, compiled, a wheel, a requirement, a Python interpreter, or a saved result (.json)"
-_WORDS = ["pip", "compiled", "python"]
+STUDY = "2017"
+_WORDS = ["pip", "compiled", "python", STUDY]
 _PYTHON = re.compile(r"python3(\.\d+)?")
 _SECRET = re.compile(r"https?://[^/\s]*@")
 
@@ -86,6 +88,8 @@ def parse(text: str) -> Spec:
         return Spec(text=text, kind="pip")
     if word == "compiled":
         return Spec(text=text, kind="compiled")
+    if word == STUDY:
+        return Spec(text=text, kind="study")
     if word == "python":
         return Spec(text=text, kind="python", path=Path(sys.executable))
     if _PYTHON.fullmatch(word):

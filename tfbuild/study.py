@@ -10,20 +10,21 @@ from tfbuild import cost, prices, reference
 from tfbuild.cost import Price
 
 SOURCE = (
-    "Max Woolf, Benchmarking TensorFlow on Cloud CPUs: Cheaper Deep Learning than Cloud GPUs, 2017, "
-    "https://minimaxir.com/2017/07/cpu-or-gpu/; logs: "
+    "Max Woolf, Benchmarking TensorFlow on Cloud CPUs: Cheaper Deep Learning than Cloud GPUs, "
+    "2017, https://minimaxir.com/2017/07/cpu-or-gpu/; logs: "
     "https://github.com/minimaxir/deep-learning-cpu-gpu-benchmark, commit 08adcf4 (MIT)"
 )
 _ONE_RUN = (
-    "Each time is one run, all epochs with their validation, TensorFlow 1.2 on Google Compute Engine: "
-    "no repeats, so no intervals."
+    "Each time is one run, all epochs with their validation, TensorFlow 1.2 on Google Compute "
+    "Engine: no repeats, so no intervals."
 )
 _UNLIKE = (
-    "The CPUs' prices are preemptible ones and the K80's is on demand, as in the study. On demand the "
-    "same CPUs cost about five times as much, so the cost ratios would be five times as high."
+    "The CPUs' prices are preemptible ones and the K80's is on demand, as in the study. On demand "
+    "the same CPUs cost about five times as much, so the cost ratios would be five times as high."
 )
 _OTHER_PRICES = (
-    "The CPUs' prices are those of the file that was named; the K80's is still that of 2017, on demand."
+    "The CPUs' prices are those of the file that was named; the K80's is still that of 2017, on "
+    "demand."
 )
 
 
@@ -52,7 +53,7 @@ class Row:
     """What the run cost."""
     currency: str | None
     amount_of_k80: float | None
-    """Over what the K80's run cost; None without a price, or in another currency than its US dollars."""
+    """Over what the K80's run cost; None without a price, or in a currency other than its."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +76,7 @@ def table(chosen: Sequence[Price] | None = None) -> Study:
         chosen: other prices for the CPUs, one for each size; the study's own if None.
     """
     cpus = tuple(prices.bundled() if chosen is None else chosen)
+    is_own = set(cpus) <= set(prices.bundled())
     used = {prices.k80().machine: prices.k80()}
     rows = []
     for run in reference.runs().values():
@@ -84,7 +86,7 @@ def table(chosen: Sequence[Price] | None = None) -> Study:
         rows.append(_row(run, price))
     return Study(
         source=SOURCE,
-        notes=(_ONE_RUN, _UNLIKE if chosen is None else _OTHER_PRICES),
+        notes=(_ONE_RUN, _UNLIKE if is_own else _OTHER_PRICES),
         prices=tuple(used.values()),
         rows=tuple(rows),
     )

@@ -125,3 +125,12 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(before: str) -> No
 def test_the_home_of_an_unknown_user_does_not_exist() -> None:
     with pytest.raises(UsageError, match="does not exist"):
         spec.parse("~nobody-of-that-name/bin/python")
+
+
+def test_the_study_of_2017(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of that name does not hide it; a path does mean the folder."""
+    (tmp_path / "2017/bin").mkdir(parents=True)
+    (tmp_path / "2017/bin/python").symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path)
+    assert spec.parse("2017").kind == "study"
+    assert spec.parse("./2017").kind == "python"

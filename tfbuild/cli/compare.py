@@ -9,15 +9,30 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbuild.cli import bench_options as shared
+from tfbuild.cli import price_options as costs
+from tfbuild.cli import schema_option
 from tfbuild.cli.bench_options import Data, Options, Scale
 
 if TYPE_CHECKING:
     from tfbuild.bench.suite import Side
     from tfbuild.compare import Comparison
     from tfbuild.spec import Spec
+    from tfbuild.study import Study
 
 _LONGEST = 150
 """Letters of a file's name before its suffix; file systems take 255 bytes."""
+
+
+def _comparison() -> "type[Comparison]":
+    from tfbuild.compare import Comparison
+
+    return Comparison
+
+
+def _study() -> "type[Study]":
+    from tfbuild.study import Study
+
+    return Study
 
 
 def register(app: typer.Typer) -> None:
@@ -57,22 +72,29 @@ def compare(  # noqa: PLR0917 - a command has as many parameters as it has optio
             rich_help_panel="How to measure",
         ),
     ] = 0.02,
+    prices: costs.Prices_ = None,
+    provider: costs.Provider_ = None,
+    region: costs.Region_ = None,
+    price_kind: costs.PriceKind_ = None,
+    machine: costs.Machine_ = None,
     wheels_dir: shared.WheelsDir_ = Path("wheels"),
     pip_index: shared.PipIndex_ = None,
     offline: shared.Offline_ = False,
     output_dir: shared.OutputDir_ = Path("results"),
     json_: shared.Json_ = False,
+    json_schema: Annotated[bool, schema_option.option(_comparison, _study)] = False,  # noqa: ARG001 - ends early
 ) -> None:
     """Train the six architectures with several TensorFlows and compare their times.
 
     Each round starts one fresh process of each, in random order. The verdict comes
     from the interval of the paired ratios; "no difference" is a result too. Saved
-    results compare as well, but as sessions apart, which is said.
+    results compare as well, but as sessions apart, which is said. `2017` alone shows
+    the table of the study that this continues.
 
     Example: tfbuild compare pip compiled
     """
     from tfbuild import artifact
-    from tfbuild.cli import console, tables
+    from tfbuild.cli import console, study_shown, tables
     from tfbuild.spec import parse
 
     options = Options(
@@ -90,6 +112,12 @@ def compare(  # noqa: PLR0917 - a command has as many parameters as it has optio
         json=json_,
     )
     specs = [parse(each) for each in (baseline, *(candidates or ()))]
+    chosen = costs.chosen(
+        prices, provider=provider, region=region, kind=price_kind, machine=machine
+    )
+    if [spec.kind for spec in specs] == ["study"]:
+        study_shown.show(chosen, output_dir, as_json=json_)
+        return
     comparison, path = _compare(specs, options, noise)
     # Shown before it is saved: what hours have measured shall not wait for a full disk.
     if json_:

@@ -10,18 +10,21 @@ if TYPE_CHECKING:
     from tfbuild.artifact import Artifact
 
 
-def option(kind: "Callable[[], type[Artifact]]") -> Any:  # noqa: ANN401 - Typer's own word for an option
-    """Return the option that prints the JSON Schema of a kind of value and ends.
+def option(*kinds: "Callable[[], type[Artifact]]") -> Any:  # noqa: ANN401 - Typer's own word for an option
+    """Return the option that prints the JSON Schema of kinds of values and ends.
 
     Args:
-        kind: imports the kind; called only when the schema is asked for.
+        kinds: each imports a kind, called only when the schema is asked for. A document is of one
+            of them.
     """
 
     def show(value: bool) -> None:
         if value:
             from tfbuild import artifact
 
-            typer.echo(artifact.dict_to_json(artifact.json_schema(kind())), nl=False)
+            typer.echo(
+                artifact.dict_to_json(artifact.json_schema(*(kind() for kind in kinds))), nl=False
+            )
             raise typer.Exit
 
     return typer.Option(

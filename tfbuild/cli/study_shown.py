@@ -8,19 +8,49 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from rich.console import Console
 
-    from tfbuild.concerns import Concern
+    from tfbuild.prices import Price
     from tfbuild.study import Row, Study
 
+NAME = "2017.study"
 NARROW = 80
-_TERMINALS_MOST = 4
-"""Digits that are shown, as many as the study's own sentences never need."""
+_DIGITS = 4
 
 
-def shown(study: "Study", concerns: "Sequence[Concern]", out: "Console") -> None:
-    """Print the rows, a block for each architecture, and what to know of them."""
+def show(chosen: "Sequence[Price]", folder: "Path", *, as_json: bool) -> None:
+    """Print the study, and keep it in a folder as JSON and CSV.
+
+    Args:
+        chosen: prices for the CPUs in place of the study's; none: the study's.
+        folder: takes the two files.
+        as_json: print one JSON document, and nothing else.
+    """
+    import sys
+    from datetime import UTC, datetime
+
+    from tfbuild import artifact, study
+    from tfbuild.cli import console, tables
+    from tfbuild.concerns import costs
+
+    table = study.table(chosen or None)
+    for each in costs.about(chosen, datetime.now(UTC).date(), (8, 16, 32, 64)):
+        console.say(f"Note, {each.kind}: {each.what} {each.do}")
+    if as_json:
+        sys.stdout.write(artifact.to_json(table))
+        sys.stdout.flush()
+    else:
+        _print(table, console.results())
+    paths = [folder / f"{NAME}.json", folder / f"{NAME}.csv"]
+    artifact.save(table, paths[0])
+    artifact.write_text(paths[1], study.to_csv(table))
+    if not as_json:
+        tables.files(paths, console.results())
+
+
+def _print(study: "Study", out: "Console") -> None:
     width, out.width = out.width, max(out.width, NARROW)
     try:
         out.print(_table(study))
@@ -30,8 +60,6 @@ def shown(study: "Study", concerns: "Sequence[Concern]", out: "Console") -> None
     out.print(Text("2017: seconds of a whole run, and its cost. To K80: over the K80's figure."))
     for note in study.notes:
         out.print(Text(note))
-    for each in concerns:
-        out.print(Text(f"Note, {each.kind}: {each.what} {each.do}"))
     out.print(Text(f"Source: {study.source}"))
 
 
@@ -43,12 +71,17 @@ def _table(study: "Study") -> Table:
     unit = currencies[0] if len(currencies) == 1 else ""
     for heading in ("time\ns", "to\nK80", f"cost\n{unit}", "to\nK80"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for architecture, rows in groupby(study.rows, key=lambda row: row.architecture):
+    for number, (architecture, rows) in enumerate(groupby(study.rows, _architecture)):
+        if number:
+            table.add_row()
         for place, row in enumerate(rows):
             name = "" if place else architecture
             table.add_row(name, _machine(row), *_figures(row, with_unit=not unit))
-        table.add_section()
     return table
+
+
+def _architecture(row: "Row") -> str:
+    return row.architecture
 
 
 def _machine(row: "Row") -> str:
@@ -67,5 +100,5 @@ def _digits(value: float | None) -> str:
     """Return four significant digits, never as a power of ten."""
     if value is None:
         return "-"
-    text = f"{value:#.{_TERMINALS_MOST}g}"
+    text = f"{value:#.{_DIGITS}g}"
     return (f"{value:.0f}" if "e" in text else text).rstrip(".")

@@ -1,0 +1,101 @@
+"""`tfbuild compare 2017`, and prices on the command line."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.integration.test_cli_compare import tfbuild_here
+from tests.unit.test_cost import published
+
+Run = Callable[..., CompletedProcess[str]]
+PRICES = """
+provider = "Somewhere"
+region = "west"
+currency = "USD"
+as_of = 2026-11-01
+source = "made up"
+[[price]]
+machine = "m-8"
+vcpus = 8
+per_hour = 3.60
+[[price]]
+machine = "m-8"
+vcpus = 8
+per_hour = 0.36
+kind = "spot"
+"""
+
+
+def test_the_table_of_the_study_fits_80_columns_and_shows_its_digits(tfbuild: Run) -> None:
+    done = tfbuild("compare", "2017", env={"COLUMNS": "80", "NO_COLOR": "1"})
+    assert (done.returncode, done.stderr) == (0, "")
+    table = done.stdout.split("\n2017: ")[0].splitlines()
+    assert max(map(len, table)) <= 80
+    lines = [line.removeprefix(row["architecture"]) for row in published() for line in table]
+    for row in published():
+        norms = [f"{float(row[key]):#.4g}x" for key in ("total_time_norm", "total_cost_norm")]
+        assert any(all(f" {norm}" in line for norm in norms) for line in lines), row
+    assert "preemptible" in done.stdout
+
+
+def test_json_and_csv_of_the_study(tfbuild: Run, tmp_path: Path) -> None:
+    schema = json.loads(tfbuild("compare", "--json-schema").stdout)
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    done = tfbuild("compare", "2017", "--json", "-o", "here")
+    assert done.stderr == ""
+    document = json.loads(done.stdout)
+    assert document["schema"] == "tfbuild.study/1"
+    assert [error.message for error in validator.iter_errors(document)] == []
+    assert not validator.is_valid({**document, "rows": [{}]})
+    assert not validator.is_valid({**document, "schema": "tfbuild.study/2"})
+    assert json.loads((tmp_path / "here/2017.study.json").read_text()) == document
+    lines = list(csv.DictReader((tmp_path / "here/2017.study.csv").read_text().splitlines()))
+    assert [float(line["seconds"]) for line in lines] == [
+        row["seconds"] for row in document["rows"]
+    ]
+
+
+def test_prices_of_ones_own(tfbuild: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(PRICES)
+    words = ["compare", "2017", "--prices", "mine.toml", "--json"]
+    done = tfbuild(*words, "--price-kind", "spot")
+    rows = json.loads(done.stdout)["rows"]
+    amounts = {row["platform"]: row["amount"] for row in rows if row["vcpus"] == 8}
+    # The last of them, lstm_text_generation: 1877.9084 s are billed as 1878, at 0.0001 a second.
+    assert amounts["cpu8pip"] == pytest.approx(0.1878)
+    assert "Note, no price: No price for 16, 32, 64 vCPUs; there are those for 8." in done.stderr
+    old = tfbuild("compare", "2017", "--prices", "2017", "--json")
+    assert "Note, old prices: The prices are of 2017-07-05" in old.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["2017", "--prices", "mine.toml"], "several kinds: on-demand, spot"),
+        (["2017", "--prices", "none.toml"], "Cannot read none.toml"),
+        (["2017", "--region", "west"], "--prices 2017"),
+        (["2017", "--prices", "2017", "--region", "west"], "n1-highcpu-64 (spot, not stated"),
+        (["2017", "python"], "nothing to install"),
+        (["python", "2017"], "tfbuild compare 2017"),
+    ],
+)
+def test_refusals(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    said: str,
+) -> None:
+    (tmp_path / "mine.toml").write_text(PRICES)
+    monkeypatch.chdir(tmp_path)
+    assert tfbuild_here(monkeypatch, "compare", *words) == 2
+    out, err = capsys.readouterr()
+    assert said in " ".join(err.split())
+    assert out == ""
+    assert not (tmp_path / "results").exists()
