@@ -7,6 +7,7 @@ import os
 import resource
 import sys
 import tempfile
+import time
 from typing import Any, TextIO
 
 
@@ -38,13 +39,32 @@ def tell(out: TextIO, event: str, **fields: object) -> None:
     out.flush()
 
 
-def settings(omp_threads: int | None) -> None:
+_LOADED = time.perf_counter()
+
+
+def since_start() -> float:
+    """Return the seconds since this process was started, the interpreter's own start included.
+
+    Where the kernel does not tell when that was, they count from the import of this module.
+    """
+    try:
+        with open("/proc/self/stat", encoding="utf-8") as file:  # noqa: PTH123 - before all imports
+            # Its 22nd field; the second may hold blanks and brackets of its own.
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return time.perf_counter() - _LOADED
+
+
+def settings(omp_threads: int | None, onednn: bool | None = None) -> None:
     """Set what TensorFlow reads before its import; what the caller has set stays."""
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0")
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     if omp_threads is not None:
         os.environ.setdefault("OMP_NUM_THREADS", str(omp_threads))
+    if onednn is not None:
+        os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", str(int(onednn)))
 
 
 def environment(intra_threads: int | None, inter_threads: int | None) -> dict[str, object]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from suite.clock import EpochClock
+from suite.layers import layers_of
 from suite.models import MODELS
 
 if TYPE_CHECKING:
@@ -15,45 +17,49 @@ if TYPE_CHECKING:
     from suite.workload import Size, Workload
 
 
-class EpochClock(tf.keras.callbacks.Callback):
-    """Takes the time from the beginning of an epoch to its end, validation included.
-
-    It has no hook for batches, so that Keras runs no Python of ours between two steps.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds: list[float] = []
-        self.losses: list[float] = []
-        self._begun = 0.0
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
-        """Start the clock."""
-        self._begun = time.perf_counter()
-
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
-        """Stop the clock."""
-        self.seconds.append(time.perf_counter() - self._begun)
-        self.losses.append(float((logs or {})["loss"]))
+class WorkError(Exception):
+    """Keras did not run the steps that it was asked to run."""
 
 
-def train(name: str, scale: str, source: Source) -> dict[str, Any]:
+def train(
+    name: str,
+    scale: str,
+    source: Source,
+    *,
+    batch: int | None = None,
+    xla: bool = False,
+    layers: bool = False,
+) -> dict[str, Any]:
     """Train the architecture and return its sample.
 
     The model and data go before the next architecture begins.
+
+    Args:
+        name: one of the six.
+        scale: how much of the study's work.
+        source: of the data; its seed decides all random numbers.
+        batch: samples in a batch; the study's if None.
+        xla: whether XLA compiles the training step.
+        layers: whether the sample tells the model's layers.
+
+    Raises:
+        WorkError: the optimiser counted other steps than asked for.
     """
     model_of = MODELS[name]
-    workload: Workload = model_of.WORKLOAD
+    workload: Workload = model_of.WORKLOAD.with_batch(batch)
     size = workload.size(scale)
     tf.keras.utils.set_random_seed(source.seed)
 
     begun = time.perf_counter()
     arrays = model_of.arrays(source, size)
-    model = model_of.build(arrays.facts)
+    model = model_of.build(arrays.facts, xla=xla)
+    fits = _Fits(model_of, model, arrays, workload, source.seed)
     prepared = time.perf_counter()
-    first = _fit(model_of, model, arrays, workload.warmup(size), source.seed)
+    first = fits.run(workload.first(size), shuffle=False)
+    stepped = time.perf_counter()
+    fits.run(workload.warmup(size))
     warm = time.perf_counter()
-    clock = _fit(model_of, model, arrays, size, source.seed)
+    clock = fits.run(size)
 
     full = workload.size("full")
     sample = {
@@ -63,35 +69,56 @@ def train(name: str, scale: str, source: Source) -> dict[str, Any]:
         "train_samples": size.train,
         "validation_samples": size.validation,
         "batch_size": workload.batch,
-        "steps_per_epoch": workload.steps(size),
+        "steps_per_epoch": clock.steps[0],
         "full_train_samples": full.train,
         "full_validation_samples": full.validation,
         "full_epochs": full.epochs,
         "warmup_seconds": warm - prepared,
+        "first_step_seconds": stepped - prepared,
         "prepare_seconds": prepared - begun,
         "losses": clock.losses,
         "first_loss": first.losses[0],
+        "layers": layers_of(model) if layers else [],
     }
-    del model, arrays
+    del fits, model, arrays
     tf.keras.backend.clear_session()
     gc.collect()
     return sample
 
 
-def _fit(model_of: Any, model: Any, arrays: Arrays, size: Size, seed: int) -> EpochClock:
-    workload: Workload = model_of.WORKLOAD
-    clock = EpochClock()
-    x, y = arrays.x[: size.train], arrays.y[: size.train]
-    options: dict[str, Any] = {"epochs": size.epochs, "verbose": 0, "callbacks": [clock]}
-    if size.validation and arrays.x_validation is not None and arrays.y_validation is not None:
-        options["validation_data"] = (
-            arrays.x_validation[: size.validation],
-            arrays.y_validation[: size.validation],
-        )
-        options["validation_batch_size"] = workload.batch
-    if hasattr(model_of, "batches"):
-        endless = model_of.batches(x, y, workload.batch, seed)
-        model.fit(endless, steps_per_epoch=workload.steps(size), shuffle=False, **options)
-    else:
-        model.fit(x, y, batch_size=workload.batch, **options)
-    return clock
+class _Fits:
+    """Calls of `fit` on one model and its data."""
+
+    def __init__(
+        self, model_of: Any, model: Any, arrays: Arrays, workload: Workload, seed: int
+    ) -> None:
+        self.model_of = model_of
+        self.model = model
+        self.arrays = arrays
+        self.workload = workload
+        self.seed = seed
+
+    def run(self, size: Size, *, shuffle: bool = True) -> EpochClock:
+        """Train so much; the clock has a loss and seconds for each epoch."""
+        clock = EpochClock()
+        steps, batch = self.workload.steps(size), self.workload.batch
+        x, y = self.arrays.x[: size.train], self.arrays.y[: size.train]
+        options: dict[str, Any] = {"epochs": size.epochs, "verbose": 0, "callbacks": [clock]}
+        options.update(self._validation(size))
+        if hasattr(self.model_of, "batches"):
+            endless = self.model_of.batches(x, y, batch, self.seed)
+            self.model.fit(endless, steps_per_epoch=steps, shuffle=False, **options)
+        else:
+            self.model.fit(x, y, batch_size=batch, shuffle=shuffle, **options)
+        if clock.steps != [steps] * size.epochs:
+            raise WorkError(f"{size.epochs} epochs of {steps} steps became {clock.steps}")
+        return clock
+
+    def _validation(self, size: Size) -> dict[str, Any]:
+        x, y = self.arrays.x_validation, self.arrays.y_validation
+        if not size.validation or x is None or y is None:
+            return {}
+        return {
+            "validation_data": (x[: size.validation], y[: size.validation]),
+            "validation_batch_size": self.workload.batch,
+        }

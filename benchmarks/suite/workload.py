@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SCALES = ("smoke", "quick", "full")
+LEAST_STEPS = 4
 
 
 @dataclass(frozen=True)
@@ -34,21 +35,61 @@ class Workload:
     epochs: int
     quick_steps: int
     smoke_steps: int
+    whole: bool = False
+    """Whether an epoch has whole batches only."""
 
     def size(self, scale: str) -> Size:
         """Return the amount of work at "smoke", "quick" or "full"."""
         if scale == "full":
             return Size(self.train, self.validation, self.epochs)
         steps = {"quick": self.quick_steps, "smoke": self.smoke_steps}[scale]
-        train = steps * self.batch
+        train = min(steps * self.batch, self.train)
         # One epoch: beginning one costs the same at every length, so several short ones would
         # count that more often than the study did.
         return Size(train, round(train * self.validation / self.train), 1)
 
+    def with_batch(self, batch: int | None) -> Workload:
+        """Return the same with another number of samples in a batch; None changes nothing.
+
+        Epochs keep their samples, at the shorter scales as far as whole batches allow, but never
+        have fewer than four steps: time for beginning one would count for more than in the study.
+
+        Raises:
+            ValueError: an epoch has fewer samples.
+        """
+        if batch is None or batch == self.batch:
+            return self
+        if batch > self.train:
+            raise ValueError(
+                f"a batch of {batch} is more than the {self.train} samples of an epoch"
+            )
+
+        def steps(own: int) -> int:
+            return max(math.ceil(own * self.batch / batch), min(own, LEAST_STEPS))
+
+        return replace(
+            self,
+            batch=batch,
+            train=self.train // batch * batch if self.whole else self.train,
+            quick_steps=steps(self.quick_steps),
+            smoke_steps=steps(self.smoke_steps),
+        )
+
+    def first(self, size: Size) -> Size:
+        """Return the very first step: one batch."""
+        return Size(min(size.train, self.batch), 0, 1)
+
     def warmup(self, size: Size) -> Size:
-        """Return the untimed work before: two steps and one of validation, enough to trace."""
+        """Return the untimed work after the first step: one more, and one of validation.
+
+        That traces all graphs. Where an epoch ends with a smaller batch, one of these comes
+        besides: TensorFlow traces anew for batches of changing size, and that must not happen on
+        the clock.
+        """
         return Size(
-            min(size.train, 2 * self.batch), min(size.validation, self.batch), min(1, size.epochs)
+            min(size.train, self.batch + size.train % self.batch),
+            min(size.validation, self.batch + size.validation % self.batch),
+            min(1, size.epochs),
         )
 
     def steps(self, size: Size) -> int:

@@ -3,10 +3,12 @@
 import importlib
 import io
 import json
+import os
 import pickle
 import subprocess
 import sys
 import tarfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,8 +51,38 @@ def test_shorter_scales_keep_the_studys_ratio_and_whole_batches() -> None:
     quick = workload.size("quick")
     assert (quick.train, quick.validation) == (960, 192)
     assert workload.steps(workload.size("full")) == 1563
+    assert workload.first(quick) == suite("workload").Size(32, 0, 1)
     warm = workload.warmup(quick)
-    assert (warm.train, warm.validation, warm.epochs) == (64, 32, 1)
+    assert (warm.train, warm.validation, warm.epochs) == (32, 32, 1)
+    # 1562 batches of 32 and one of 16: a batch of that size has to be traced before the clock.
+    assert workload.warmup(workload.size("full")) == suite("workload").Size(48, 32 + 16, 1)
+
+
+def test_another_batch_keeps_the_epochs_samples() -> None:
+    models = {
+        "mlp": suite("workload").Workload("w", 128, 60_000, 10_000, 20, 240, 60),
+        "cifar": suite("workload").Workload("w", 32, 49_984, 10_000, 20, 30, 10, whole=True),
+        "fasttext": suite("workload").Workload("w", 32, 25_000, 25_000, 5, 4, 2),
+    }
+    sizes = {
+        (name, batch, scale): models[name].with_batch(batch).size(scale)
+        for name, batch, scale in (
+            ("mlp", 512, "quick"), ("mlp", 512, "full"), ("mlp", 60_000, "quick"),
+            ("cifar", 64, "full"), ("cifar", 512, "smoke"), ("fasttext", 512, "smoke"),
+        )
+    }  # fmt: skip
+    found = {key: (size.train, size.validation) for key, size in sizes.items()}
+    assert found == {
+        ("mlp", 512, "quick"): (60 * 512, 5120),
+        ("mlp", 512, "full"): (60_000, 10_000),
+        ("mlp", 60_000, "quick"): (60_000, 10_000),
+        ("cifar", 64, "full"): (49_984, 10_000),
+        ("cifar", 512, "smoke"): (4 * 512, round(4 * 512 * 10_000 / (97 * 512))),
+        ("fasttext", 512, "smoke"): (2 * 512, 2 * 512),
+    }
+    assert models["mlp"].with_batch(None) is models["mlp"]
+    with pytest.raises(ValueError, match="25001 is more than the 25000"):
+        models["fasttext"].with_batch(25_001)
 
 
 def test_images_show_their_class() -> None:
@@ -232,6 +264,28 @@ def worker(text: str, *args: str, script: str = "worker.py") -> "subprocess.Comp
         ('{"data": {"mode": "best"}}', "mode"),
         ('{"seed": -1}', "seed"),
         ('{"setting": {"intra_threads": 0}}', "intra_threads"),
+        ('{"setting": {"omp_threads": true}}', "omp_threads"),
+        ('{"setting": {"batch": 1.5}}', "batch"),
+        ('{"setting": {"threads": 2}}', "unknown setting 'threads'"),
+        ('{"setting": []}', "No module named 'tensorflow'"),
+        ('{"setting": [1]}', "setting must be an object"),
+        ('{"setting": {"cpus": []}}', "cpus"),
+        ('{"setting": {"cpus": [0, "1"]}}', "cpus"),
+        ('{"setting": {"cpus": [0, 100000]}}', "cpus [0, 100000]"),
+        ('{"setting": {"cpus": [99999999999999999999]}}', "cpus [99999999999999999999]"),
+        ('{"setting": {"onednn": "on"}}', "onednn"),
+        ('{"setting": {"xla": 1}}', "xla"),
+        ('{"setting": {"allocator": "malloc"}}', "malloc"),
+        ('{"setting": {"allocator": "jemalloc"}}', "jemalloc was asked for and is not loaded"),
+        ('{"layers": 1}', "layers"),
+        ('{"peak": "yes"}', "peak"),
+        ('{"architectures": "mnist_mlp"}', "architectures"),
+        ('{"architectures": [["mnist_mlp"]]}', "unknown architecture"),
+        ('{"data": {"folder": 3}}', "data.folder"),
+        ('{"script": "train.py"}', "script must be null or an object"),
+        ('{"script": {}}', "script.path"),
+        ('{"script": {"path": "train.py", "arguments": "-v"}}', "script.arguments"),
+        ('{"script": {"path": "train.py"}, "architectures": ["mnist_mlp"]}', "known: train"),
     ],
 )
 def test_the_worker_refuses_in_one_line_of_json(request_text: str, message: str) -> None:
@@ -241,6 +295,38 @@ def test_the_worker_refuses_in_one_line_of_json(request_text: str, message: str)
     assert event["event"] == "error"
     assert event["architecture"] is None
     assert message in event["message"]
+
+
+def test_the_worker_runs_on_the_cpus_asked_for(tmp_path: Path) -> None:
+    # A TensorFlow that says where it was imported; the kernel is asked, not our code.
+    (tmp_path / "tensorflow.py").write_text(
+        "import subprocess, os\n"
+        "said = open('/proc/self/status').read()\n"
+        "raise ImportError(said[said.index('Cpus_allowed_list'):].split()[1])\n"
+    )
+    cpu = max(os.sched_getaffinity(0))
+    done = subprocess.run(
+        [sys.executable, FOLDER / "worker.py"],
+        input=json.dumps({"setting": {"cpus": [cpu]}}),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert json.loads(done.stdout)["message"] == f"ImportError: {cpu}"
+
+
+def test_the_time_since_the_start_counts_the_interpreters_own() -> None:
+    program = (
+        "import time; time.sleep(0.5); import sys; sys.path.insert(0, sys.argv[1]); "
+        "from suite.talk import since_start; print(since_start())"
+    )
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", program, FOLDER], capture_output=True, text=True, check=True
+    )
+    # The kernel counts in hundredths of a second.
+    assert 0.5 <= float(done.stdout) <= time.monotonic() - begun + 0.02
 
 
 def test_the_worker_without_tensorflow_says_so() -> None:
@@ -302,14 +388,7 @@ def test_the_worker_needs_only_the_oldest_python(tmp_path: Path) -> None:
 
 
 def test_names_are_those_of_the_study_and_its_figures() -> None:
-    import ast
-
-    tree = ast.parse((FOLDER / "worker.py").read_text())
-    names = next(
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ARCHITECTURES"
-    )
+    names = suite("request").ARCHITECTURES
     rows = (resources.DATA / "k80_2017.csv").read_text().splitlines()
     studied = {
         row.split(",")[0] for row in rows if row.startswith(("mnist", "cifar", "imdb", "lstm"))

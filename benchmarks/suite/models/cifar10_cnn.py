@@ -18,6 +18,7 @@ WORKLOAD = Workload(
     epochs=20,
     quick_steps=30,
     smoke_steps=10,
+    whole=True,
 )
 SHIFT = 0.1
 
@@ -27,7 +28,7 @@ def arrays(source: data.Source, size: Size) -> data.Arrays:
     return data.cifar10(source, size)
 
 
-def build(facts: dict[str, int]) -> Any:  # noqa: ARG001 - every shape is fixed
+def build(facts: dict[str, int], *, xla: bool = False) -> Any:  # noqa: ARG001 - every shape is fixed
     """Return the compiled model: 1,250,858 parameters."""
     layers = tf.keras.layers
     model = tf.keras.Sequential(
@@ -53,7 +54,7 @@ def build(facts: dict[str, int]) -> Any:  # noqa: ARG001 - every shape is fixed
         loss="categorical_crossentropy",
         optimizer=tf.keras.optimizers.RMSprop(learning_rate=rate),
         metrics=["accuracy"],
-        jit_compile=False,
+        jit_compile=xla,
     )
     return model
 

@@ -27,7 +27,7 @@ def arrays(source: data.Source, size: Size) -> data.Arrays:
     return data.imdb_bigrams(source, size, LENGTH)
 
 
-def build(facts: dict[str, int]) -> Any:
+def build(facts: dict[str, int], *, xla: bool = False) -> Any:
     """Return the compiled model: 50 parameters for each index, and 51."""
     layers = tf.keras.layers
     model = tf.keras.Sequential(
@@ -42,6 +42,6 @@ def build(facts: dict[str, int]) -> Any:
         loss="binary_crossentropy",
         optimizer=tf.keras.optimizers.Adam(learning_rate=0.001),
         metrics=["accuracy"],
-        jit_compile=False,
+        jit_compile=xla,
     )
     return model

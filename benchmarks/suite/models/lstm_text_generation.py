@@ -26,7 +26,7 @@ def arrays(source: data.Source, size: Size) -> data.Arrays:
     return data.text_windows(source, size)
 
 
-def build(facts: dict[str, int]) -> Any:
+def build(facts: dict[str, int], *, xla: bool = False) -> Any:
     """Return the compiled model; with 57 characters 102,585 parameters."""
     layers = tf.keras.layers
     model = tf.keras.Sequential(
@@ -39,6 +39,6 @@ def build(facts: dict[str, int]) -> Any:
     model.compile(
         loss="categorical_crossentropy",
         optimizer=tf.keras.optimizers.RMSprop(learning_rate=0.01),
-        jit_compile=False,
+        jit_compile=xla,
     )
     return model

@@ -25,7 +25,7 @@ def arrays(source: data.Source, size: Size) -> data.Arrays:
     return data.mnist(source, size)
 
 
-def build(facts: dict[str, int]) -> Any:  # noqa: ARG001 - every shape is fixed
+def build(facts: dict[str, int], *, xla: bool = False) -> Any:  # noqa: ARG001 - every shape is fixed
     """Return the compiled model: 1,199,882 parameters."""
     layers = tf.keras.layers
     model = tf.keras.Sequential(
@@ -46,6 +46,6 @@ def build(facts: dict[str, int]) -> Any:  # noqa: ARG001 - every shape is fixed
         # Adadelta as its paper has it and Keras had it in 2017; today's default is 0.001.
         optimizer=tf.keras.optimizers.Adadelta(learning_rate=1.0, rho=0.95),
         metrics=["accuracy"],
-        jit_compile=False,
+        jit_compile=xla,
     )
     return model
