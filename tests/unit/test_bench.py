@@ -399,6 +399,7 @@ def test_settings_name_threads_for_every_library() -> None:
     assert {name for name, value in chosen.items() if value == "5"} == {
         "OMP_NUM_THREADS",
         "MKL_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
         "TF_NUM_INTRAOP_THREADS",
         "TF_NUM_INTEROP_THREADS",
     }

@@ -87,7 +87,10 @@ def _session(
     return Session(
         contenders=contenders,
         plan=plan,
-        chosen=tuple(variables.settings(each.setting, os.environ) for each in contenders),
+        chosen=tuple(
+            variables.settings(each.setting, os.environ, has_script=plan.script is not None)
+            for each in contenders
+        ),
         data_folder=around.data_folder,
         progress=progress,
         program=around.worker,

@@ -65,7 +65,7 @@ def dimensions(asked: Asked, here: Topology | None = None) -> tuple[Setting, ...
     batches = (None,) if asked.batch is None else _counts(asked.batch, "--batch")
     return tuple(
         Setting(
-            cpus=tuple(cpu.number for cpu in cpus),
+            cpus=tuple(cpu.number for cpu in cpus) if here.can_bind else (),
             intra_threads=count or sensible_threads(len(cpus), here.quota),
             inter_threads=count or sensible_threads(len(cpus), here.quota),
             omp_threads=count or sensible_threads(len(cpus), here.quota),
@@ -97,7 +97,7 @@ def resolve(asked: Asked, here: Topology | None = None) -> Setting:
     if len(found) > 1:
         raise UsageError(
             f"{len(found)} settings are asked for, where one is measured.",
-            do="Name one value of each, or compare them with `tfbuild compare` and the same options.",
+            do="Name one value of each, or compare them: `tfbuild compare` takes the same options.",
         )
     return found[0]
 
@@ -172,20 +172,21 @@ def _core_by_core(here: Topology) -> list[Cpu]:
 
 
 def _in_order(firsts: Iterable[Cpu]) -> list[Cpu]:
-    """Sort cores: the richest node first, then its package, fast cores before slow ones."""
+    """Sort cores: the richest node first, then its package; in a node the fast ones first."""
     cores = list(firsts)
     counts = Counter(cpu.node for cpu in cores)
-    packages = {cpu.node: cpu.package for cpu in cores}
+    packages = {cpu.node: _rank(cpu.package) for cpu in reversed(cores)}
     richest = min(counts, key=lambda node: (-counts[node], _rank(node)), default=None)
 
     def key(cpu: Cpu) -> tuple[int, ...]:
         return (
+            packages[cpu.node] != packages[richest],
+            packages[cpu.node],
             cpu.node != richest,
-            cpu.package != packages[richest],
-            _rank(cpu.package),
             -counts[cpu.node],
             _rank(cpu.node),
             -(cpu.capacity or 0),
+            _rank(cpu.package),
             cpu.number,
         )
 

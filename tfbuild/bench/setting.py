@@ -1,7 +1,8 @@
 """How a process is placed on the machine and what is switched on in it."""
 
-import os
 from dataclasses import dataclass
+
+from tfbuild.machine.topology import BINDS, usable
 
 SYSTEM_ALLOCATOR = "system"
 
@@ -11,7 +12,8 @@ class Setting:
     """One way to run an environment: the same in all rounds, set before TensorFlow is imported."""
 
     cpus: tuple[int, ...]
-    """Logical CPUs that the process is bound to, ascending, by the kernel's numbers."""
+    """Logical CPUs that the process is bound to, ascending, by the kernel's numbers; empty on
+    systems that do not bind."""
     intra_threads: int
     """TensorFlow's threads within one op."""
     inter_threads: int
@@ -35,7 +37,7 @@ class Setting:
 def with_threads(threads: int) -> Setting:
     """Return the setting with so many threads of each kind, on all CPUs that may be used."""
     return Setting(
-        cpus=tuple(sorted(os.sched_getaffinity(0))),
+        cpus=tuple(sorted(usable())) if BINDS else (),
         intra_threads=threads,
         inter_threads=threads,
         omp_threads=threads,

@@ -29,9 +29,10 @@ def settings(
 
     OpenMP counts in Intel's own wheels. Their threads spin for 200 ms after each parallel region
     unless KMP_BLOCKTIME says less; Intel's "Guide to TensorFlow Runtime Optimizations for CPU"
-    (2022) starts with 1 ms. None of them is bound to a CPU of its own (no KMP_AFFINITY or OMP_PROC_BIND):
-    the process is bound to its CPUs as a whole, the same for all wheels. A GPU is hidden, since it is the CPU that is measured. Whether
-    oneDNN is used stays as the user has it, unless the setting says.
+    (2022) starts with 1 ms. No thread is bound to a CPU of its own (KMP_AFFINITY, OMP_PROC_BIND):
+    the process is bound to its CPUs as a whole, the same for all wheels. A GPU is hidden, since it
+    is the CPU that is measured. Whether oneDNN is used stays as the user has it, unless the setting
+    says.
 
     Args:
         setting: of the contender.

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tfbuild import process, resources
-from tfbuild.bench import failure, variables
+from tfbuild.bench import failure, memory, variables
 from tfbuild.bench.listener import Listener, Software
 from tfbuild.bench.setting import Setting
 from tfbuild.bench.suite import Peak, Plan, Sample
@@ -59,7 +59,7 @@ class Request:
             "architectures": self.architectures,
             "scale": self.plan.scale,
             "seed": self.seed,
-            "setting": msgspec.to_builtins(self.setting),
+            "setting": {**msgspec.to_builtins(self.setting), "cpus": self.setting.cpus or None},
             "data": {"folder": folder, "mode": self.plan.data},
             "layers": self.layers,
             "peak": self.peak,
@@ -100,15 +100,16 @@ def ask(
     listener = Listener(name=name, on_start=on_start)
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     try:
-        done = process.stream(
-            [python, script or resources.folder("benchmarks") / "worker.py"],
-            listener.hear,
-            env=variables.environment(chosen, os.environ),
-            timeout=request.plan.timeout,
-            input_text=request.to_json(),
-            merge=False,
-            check=False,
-        )
+        with memory.of_node(request.setting.numa_node):
+            done = process.stream(
+                [python, script or resources.folder("benchmarks") / "worker.py"],
+                listener.hear,
+                env=variables.environment(chosen, os.environ),
+                timeout=request.plan.timeout,
+                input_text=request.to_json(),
+                merge=False,
+                check=False,
+            )
     except ProcessError as error:
         raise failure.from_process(name, listener.doing, error) from error
     seconds = time.monotonic() - started

@@ -14,7 +14,8 @@ from tfbuild.errors import UsageError
 from tfbuild.machine import files, groups
 
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5})(?::([1-9]\d{0,4}))?)?")
-_BINDS = hasattr(os, "sched_getaffinity")
+BINDS = hasattr(os, "sched_getaffinity")
+"""Whether Python can bind a process to CPUs here: on Linux, not on macOS and Windows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +88,13 @@ def read(root: Path = Path("/"), allowed: Iterable[int] | None = None) -> Topolo
         ),
         quota=groups.quota(root),
         is_known=all(siblings.values()),
-        can_bind=_BINDS,
+        can_bind=BINDS,
     )
 
 
 def usable() -> frozenset[int]:
     """Return the numbers of the CPUs that this process may use."""
-    if _BINDS:
+    if BINDS:
         return frozenset(os.sched_getaffinity(0))
     return frozenset(range(os.cpu_count() or 1))
 
