@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -28,12 +29,13 @@ class EpochClock(tf.keras.callbacks.Callback):
         self._begun = time.perf_counter()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
-        """Stop the clock."""
+        """Stop the clock; a model of the user's own may tell no loss."""
         self.seconds.append(time.perf_counter() - self._begun)
-        self.losses.append(float((logs or {})["loss"]))
+        self.losses.append(float((logs or {}).get("loss", math.nan)))
         self.steps.append(updates(self.model) - self._before)
 
 
 def updates(model: Any) -> int:
-    """Return how often the model's optimiser has updated the weights."""
-    return int(model.optimizer.iterations.numpy())
+    """Return how often the model's optimiser has updated the weights; 0 where it has none."""
+    optimizer = getattr(model, "optimizer", None)
+    return int(optimizer.iterations.numpy()) if optimizer is not None else 0
