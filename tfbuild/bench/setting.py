@@ -42,3 +42,25 @@ def with_threads(threads: int) -> Setting:
         inter_threads=threads,
         omp_threads=threads,
     )
+
+
+def words(setting: Setting) -> tuple[str, ...]:
+    """Return what a setting asks for besides its CPUs, in words; threads of 0 are not named."""
+    return tuple(filter(None, (_threads(setting), *_switches(setting))))
+
+
+def _threads(setting: Setting) -> str:
+    intra, inter, omp = setting.intra_threads, setting.inter_threads, setting.omp_threads
+    if intra == inter == omp:
+        return f"{intra} threads" if intra > 1 else "1 thread" if intra else ""
+    return f"threads: {intra} intra-op, {inter} inter-op, {omp} OpenMP"
+
+
+def _switches(setting: Setting) -> tuple[str, ...]:
+    return (
+        "" if setting.onednn is None else f"oneDNN {'on' if setting.onednn else 'off'}",
+        "" if setting.batch is None else f"batches of {setting.batch}",
+        "XLA" if setting.xla else "",
+        "" if setting.allocator == SYSTEM_ALLOCATOR else setting.allocator,
+        "" if setting.numa_node is None else f"memory node {setting.numa_node}",
+    )
