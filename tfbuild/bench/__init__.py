@@ -5,10 +5,10 @@ contenders' processes, `worker` talks with one and `listener` takes its answers,
 one died. The script that runs inside an environment lies in `benchmarks/`.
 """
 
-from tfbuild.bench.manager import Around, measure
+from tfbuild.bench.manager import Around, measure, resume
 from tfbuild.bench.session import Contender
 from tfbuild.bench.setting import Setting
-from tfbuild.bench.suite import ARCHITECTURES, DataMode, Plan, Run, Sample, Scale, Subject, Suite
+from tfbuild.bench.suite import ARCHITECTURES, DataMode, Plan, Run, Sample, Scale, Script, Subject, Suite
 
 __all__ = [
     "ARCHITECTURES",
@@ -19,8 +19,10 @@ __all__ = [
     "Run",
     "Sample",
     "Scale",
+    "Script",
     "Setting",
     "Subject",
     "Suite",
     "measure",
+    "resume",
 ]

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from tfbuild import __version__, artifact, signals, stopping
-from tfbuild.bench import contrasts, variables
+from tfbuild.bench import contrasts, lock, resuming, variables, workload
 from tfbuild.bench.schedule import schedule
 from tfbuild.bench.session import Contender, Session
 from tfbuild.bench.suite import Plan, Suite
@@ -78,7 +78,37 @@ def measure(
         notes=around.notes,
         command=around.command,
     )
-    return _finish(session, suite, around)
+    # A place that cannot be written is found out now, not after the first round.
+    artifact.save(suite, around.path)
+    with lock.alone(around.path):
+        return _finish(session, suite, around)
+
+
+def resume(
+    suite: Suite, contenders: Sequence[Contender], around: Around, progress: Progress
+) -> Suite:
+    """Go on with a session that was interrupted: same plan, same seed, same order.
+
+    Args:
+        suite: what it has left in the file of `around`.
+        contenders: the same again, in the same order.
+        around: as for `measure`; notes and command stay those of the session.
+        progress: is told each start of a training.
+
+    Raises:
+        NothingToDoError: the session is finished.
+        UsageError: machine, environments or script are not the same any more.
+        HostError, BenchError, SaveError: as `measure`.
+    """
+    resuming.check(suite, around.here, around.path)
+    # What the variables were then, whatever the user has set since.
+    session = replace(_session(contenders, suite.plan, around, progress), chosen=suite.settings)
+    with lock.alone(around.path):
+        resuming.same(suite, session.meet(), around.path)
+        if suite.rounds:
+            suite = replace(suite, notes=(*suite.notes, resuming.note(suite, around.here)))
+        artifact.save(suite, around.path)
+        return _finish(session, suite, around)
 
 
 def _session(
@@ -98,8 +128,6 @@ def _session(
 
 
 def _finish(session: Session, suite: Suite, around: Around) -> Suite:
-    # A place that cannot be written is found out now, not after the first round.
-    artifact.save(suite, around.path)
     try:
         with signals.stoppable():
             suite = _rounds(session, suite, around.path)
@@ -122,7 +150,9 @@ def _rounds(session: Session, suite: Suite, path: Path) -> Suite:
     for each in islice(schedule(session.plan, len(session.contenders)), suite.rounds, None):
         if decision.stop is not None:
             break
+        workload.check(session.plan.script)
         runs = session.run(each, decision.planned)
+        resuming.same_data(suite, runs)
         suite = replace(suite, runs=suite.runs + runs)
         decision = decide(suite)
         suite = replace(suite, looks=decision.looks, level=decision.level)

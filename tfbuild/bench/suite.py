@@ -1,6 +1,5 @@
 """What a benchmark is asked to do, and everything it saw."""
 
-import math
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -18,6 +17,9 @@ ARCHITECTURES = (
     "imdb_bidirectional_lstm",
     "lstm_text_generation",
 )
+
+_LEAST, _MOST = 1e-9, 1e12
+"""Seconds and counts beyond these come from no measurement, and reckoning with them overflows."""
 
 
 class Scale(StrEnum):
@@ -146,10 +148,17 @@ class Sample:
     @property
     def is_timed(self) -> bool:
         """Whether it holds times and counts that mean something; a user's script may err."""
-        seen = self.train_samples + self.validation_samples
-        full = self.full_train_samples + self.full_validation_samples
+        counts = (
+            self.train_samples + self.validation_samples,
+            self.full_train_samples + self.full_validation_samples,
+            self.full_epochs,
+        )
         times = self.epoch_seconds
-        return bool(times) and all(0 < each < math.inf for each in times) and min(seen, full) > 0
+        return (
+            bool(times)
+            and all(_LEAST < each < _MOST for each in times)
+            and all(0 < count < _MOST for count in counts)
+        )
 
     @property
     def study_epoch_seconds(self) -> float:

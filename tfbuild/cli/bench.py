@@ -1,13 +1,23 @@
 """`tfbuild bench`: how long one TensorFlow takes for the six architectures."""
 
 import sys
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbuild.cli import bench_options as shared
-from tfbuild.cli.bench_options import Data, Options, Scale
+from tfbuild.cli import schema_option
+from tfbuild.cli.bench_options import Options
+from tfbuild.cli.spread import spread
+
+if TYPE_CHECKING:
+    from tfbuild.bench import Suite
+    from tfbuild.cli.measuring import Session
+
+
+def _suite() -> "type[Suite]":
+    from tfbuild.bench import Suite
+
+    return Suite
 
 
 def register(app: typer.Typer) -> None:
@@ -15,25 +25,18 @@ def register(app: typer.Typer) -> None:
     app.command(name="bench", no_args_is_help=True)(bench)
 
 
-def bench(  # noqa: PLR0917 - a command has as many parameters as it has options
+@spread(Options)
+def bench(
+    ctx: typer.Context,
+    options: Options,
     spec: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="pip, compiled, a wheel, a requirement, a Python, or a saved result (.json).",
+            show_default=False,
         ),
-    ],
-    scale: shared.Scale_ = Scale.QUICK,
-    architectures: shared.Architectures_ = None,
-    data: shared.Data_ = Data.AUTO,
-    rounds: shared.Rounds_ = shared.ROUNDS,
-    threads: shared.Threads_ = None,
-    seed: shared.Seed_ = None,
-    timeout: shared.Timeout_ = None,
-    wheels_dir: shared.WheelsDir_ = Path("wheels"),
-    pip_index: shared.PipIndex_ = None,
-    offline: shared.Offline_ = False,
-    output_dir: shared.OutputDir_ = Path("results"),
-    json_: shared.Json_ = False,
+    ] = None,
+    _json_schema: Annotated[bool, schema_option.option(_suite)] = False,
 ) -> None:
     """Train the six architectures of the 2017 study with one TensorFlow.
 
@@ -43,35 +46,38 @@ def bench(  # noqa: PLR0917 - a command has as many parameters as it has options
     Example: tfbuild bench tensorflow-cpu==2.20.0 --architectures mnist_cnn
     """
     from tfbuild import artifact
-    from tfbuild.cli import console, tables
-    from tfbuild.compare import times
-    from tfbuild.concerns import about_one
-    from tfbuild.saved import side
+
+    session = _session(ctx, options, spec)
+    if options.json:
+        sys.stdout.write(artifact.to_json(session.suite))
+        return
+    _show(session)
+
+
+def _session(ctx: typer.Context, options: Options, spec: str | None) -> "Session":
+    from tfbuild import saved
+    from tfbuild.cli import measuring, resumed
     from tfbuild.spec import parse
 
-    options = Options(
-        scale=scale,
-        architectures=architectures,
-        data=data,
-        rounds=rounds,
-        threads=threads,
-        seed=seed,
-        timeout=timeout,
-        output_dir=output_dir,
-        wheels_dir=wheels_dir,
-        pip_index=pip_index,
-        offline=offline,
-        json=json_,
-    )
-    what = parse(spec)
+    if options.resume is not None:
+        resumed.check(ctx, [spec] if spec else [])
+        return measuring.resume(options.resume, options, command="bench")
+    what = parse(resumed.needed(spec, "bench"))
     if what.kind == "result" and what.path is not None:
-        one, path = side(what.path), what.path
-    else:
-        session = shared.measure([what], options, command="bench")
-        one, path = session.sides[0], session.path
-    if json_:
-        sys.stdout.write(artifact.to_json(one.suite))
-        return
+        return measuring.Session(suite=saved.side(what.path).suite, path=what.path)
+    return measuring.measure([what], options, command="bench")
+
+
+def _show(session: "Session") -> None:
+    from tfbuild.cli import console, tables
+    from tfbuild.compare import of_suite, times
+    from tfbuild.concerns import about_one
+
     out = console.results()
-    tables.measured(one, times(one), about_one(one), out)
-    tables.files([path], out)
+    one, *others = session.sides
+    if others:
+        # One environment in several settings: what there is to tell is what they change.
+        tables.compared(of_suite(session.suite, samples=[str(session.path)]), out)
+    else:
+        tables.measured(one, times(one), about_one(one), out)
+    tables.files([session.path], out)

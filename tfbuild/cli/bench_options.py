@@ -1,23 +1,23 @@
-"""What `bench` and `compare` share: options, and the way from specs to samples."""
+"""What `bench` and `compare` share: their options."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from tfbuild.bench import Plan
-    from tfbuild.bench.suite import Side
-    from tfbuild.choice import Choice
-    from tfbuild.progress import Progress
-    from tfbuild.spec import Spec
+from tfbuild.cli import amounts
+from tfbuild.cli import machine_options as placed
+from tfbuild.cli import price_options as costs
 
 ROUNDS = 4
 """Makes a comparison of two wheels at scale quick last about six minutes on two cores."""
+MOST_ROUNDS = 40
+TIMEOUT = 3600.0
+"""Seconds for one process, where it is known how long that should take."""
+WHEELS = Path("wheels")
+RESULTS = Path("results")
 
 _WHAT = "What to train"
 _HOW = "How to measure"
@@ -66,22 +66,86 @@ Data_ = Annotated[
         rich_help_panel=_WHAT,
     ),
 ]
-Rounds_ = Annotated[
-    int,
+Workload_ = Annotated[
+    str | None,
     typer.Option(
-        min=1,
-        envvar="TFBUILD_ROUNDS",
-        help="Fresh processes of each environment. More rounds, narrower intervals.",
-        rich_help_panel=_HOW,
+        envvar="TFBUILD_WORKLOAD",
+        metavar="'SCRIPT.py ARG...'",
+        help="Train your own script in place of the six; benchmarks/README.md has the contract.",
+        show_default=False,
+        rich_help_panel=_WHAT,
     ),
 ]
-Threads_ = Annotated[
+Rounds_ = Annotated[
     int | None,
     typer.Option(
         min=1,
-        envvar="TFBUILD_THREADS",
-        help="Threads of every process.",
-        show_default="the CPUs that may be used",
+        envvar="TFBUILD_ROUNDS",
+        help="Fresh processes of each contender. More rounds, narrower intervals.",
+        show_default=f"{ROUNDS}, or what --precision takes",
+        rich_help_panel=_HOW,
+    ),
+]
+Precision_ = Annotated[
+    float | None,
+    typer.Option(
+        parser=amounts.share,
+        envvar="TFBUILD_PRECISION",
+        metavar="SHARE",
+        help="Go on until each ratio is known to within this, such as 2%, or its verdict is clear.",
+        show_default=False,
+        rich_help_panel=_HOW,
+    ),
+]
+MaxRounds_ = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        envvar="TFBUILD_MAX_ROUNDS",
+        help="The most rounds that --precision or --max-time may take.",
+        show_default=str(MOST_ROUNDS),
+        rich_help_panel=_HOW,
+    ),
+]
+MaxTime_ = Annotated[
+    float | None,
+    typer.Option(
+        parser=amounts.seconds,
+        envvar="TFBUILD_MAX_TIME",
+        metavar="TIME",
+        help="Begin no round that would end after 90s, 30m, 2h.",
+        show_default=False,
+        rich_help_panel=_HOW,
+    ),
+]
+Noise_ = Annotated[
+    float | None,
+    typer.Option(
+        parser=amounts.share,
+        envvar="TFBUILD_NOISE",
+        metavar="SHARE",
+        help="Smaller differences count as none.",
+        show_default="2%",
+        rich_help_panel=_HOW,
+    ),
+]
+Control_ = Annotated[
+    bool | None,
+    typer.Option(
+        "--control/--no-control",
+        envvar="TFBUILD_CONTROL",
+        help="Measure the first once more, to see what this machine shows where nothing differs.",
+        show_default="at scale full",
+        rich_help_panel=_HOW,
+    ),
+]
+Roofline_ = Annotated[
+    bool | None,
+    typer.Option(
+        "--roofline/--no-roofline",
+        envvar="TFBUILD_ROOFLINE",
+        help="Measure this machine's peak too, and say how close each training comes to it.",
+        show_default="except at scale smoke",
         rich_help_panel=_HOW,
     ),
 ]
@@ -103,7 +167,7 @@ Timeout_ = Annotated[
         envvar="TFBUILD_TIMEOUT",
         metavar="SECONDS",
         help="Longest time for one process.",
-        show_default="one hour; none at scale full",
+        show_default="one hour; none at scale full or with --workload",
         rich_help_panel=_HOW,
     ),
 ]
@@ -143,158 +207,55 @@ Offline_ = Annotated[
         rich_help_panel=_FROM,
     ),
 ]
+Resume_ = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="TFBUILD_RESUME",
+        metavar="RESULT.suite.json",
+        help="Go on with a session that was interrupted: same plan, same order, same machine.",
+        show_default=False,
+    ),
+]
 Json_ = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of one command, checked by Typer only."""
+    """The options of one command, checked by Typer only. The order is that of --help."""
 
-    scale: Scale
-    architectures: str | None
-    data: Data
-    rounds: int
-    threads: int | None
-    seed: int | None
-    timeout: float | None
-    output_dir: Path
-    wheels_dir: Path
-    pip_index: str | None
-    offline: bool
-    json: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Session:
-    """What was measured now, and where it lies."""
-
-    sides: "tuple[Side, ...]"
-    path: Path
-
-
-def plan(options: Options) -> "Plan":
-    """Return the plan that the options ask for.
-
-    Raises:
-        UsageError: an architecture is unknown or named twice.
-    """
-    import random
-
-    from tfbuild import bench
-
-    seed, timeout = options.seed, options.timeout
-    if timeout is None and options.scale is not Scale.FULL:
-        timeout = 3600.0
-    return bench.Plan(
-        rounds=options.rounds,
-        scale=bench.Scale(options.scale),
-        architectures=_architectures(options.architectures),
-        seed=random.SystemRandom().randrange(1_000_000) if seed is None else seed,
-        data=bench.DataMode(options.data),
-        timeout=timeout,
-    )
-
-
-def measure(
-    specs: Sequence["Spec"], options: Options, *, command: str, against: Sequence["Side"] = ()
-) -> Session:
-    """Make an environment for each spec, run all rounds, and save every sample.
-
-    The sentence about a wheel that stands in for a compiled one is said before anything else.
-    What could not be compared with the saved sides `against` is refused before that.
-    """
-    from tfbuild import artifact, bench, environment, host, machine, signals
-    from tfbuild.bench.setting import with_threads
-    from tfbuild.bench.suite import Side
-    from tfbuild.choice import choose
-    from tfbuild.cli import console
-    from tfbuild.compare import check
-    from tfbuild.installer import Installer
-
-    cpu = host.detect()
-    here = machine.read(cpu)
-    asked = plan(options)
-    for side in against:
-        check(side.who.spec, side.suite.plan, specs[0].text, asked)
-    installer = Installer(index=options.pip_index, offline=options.offline)
-    chosen = choose(specs, environment.here(cpu, options.wheels_dir, installer))
-    if chosen.first_line:
-        _first(chosen.first_line, as_json=options.json)
-    for note in chosen.notes:
-        console.say(note)
-    first = [chosen.first_line] if chosen.first_line else []
-    name = _name(command, chosen.choices)
-    with (
-        signals.stoppable(),
-        artifact.reserved(options.output_dir, name, ".suite.json") as path,
-        console.progress() as progress,
-    ):
-        environments = [
-            environment.prepare(each, installer, cpu, progress) for each in chosen.choices
-        ]
-        setting = with_threads(options.threads or here.threads)
-        suite = bench.measure(
-            [bench.Contender(environment=each, setting=setting) for each in environments],
-            asked,
-            bench.Around(
-                here=here,
-                data_folder=_data(asked, options, progress),
-                path=path,
-                notes=(*first, *chosen.notes),
-            ),
-            progress,
-        )
-    sides = tuple(Side(suite=suite, subject=each) for each in range(len(specs)))
-    return Session(sides=sides, path=path)
-
-
-def _data(asked: "Plan", options: Options, progress: "Progress") -> Path | None:
-    from tfbuild import datasets
-
-    return datasets.prepare(
-        asked.architectures,
-        mode=options.data.value,
-        scale=asked.scale,
-        offline=options.offline,
-        progress=progress,
-    )
-
-
-def _first(line: str, *, as_json: bool) -> None:
-    from tfbuild.cli import console
-
-    if as_json:
-        console.say(line)
-    else:
-        typer.echo(line + "\n")
-
-
-def _architectures(text: str | None) -> tuple[str, ...]:
-    from tfbuild.bench import ARCHITECTURES
-    from tfbuild.errors import UsageError, suggestion
-
-    if text is None:
-        return ARCHITECTURES
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in ARCHITECTURES:
-            raise UsageError(
-                f"There is no architecture {name!r}.",
-                why=f"The six are {', '.join(ARCHITECTURES)}.",
-                do=suggestion(name, list(ARCHITECTURES)),
-            )
-    if not names or len(set(names)) < len(names):
-        raise UsageError(
-            "--architectures names " + ("one twice." if names else "none."),
-            do=f"Example: --architectures {ARCHITECTURES[0]},{ARCHITECTURES[1]}",
-        )
-    return tuple(names)
-
-
-def _name(command: str, choices: Sequence["Choice"]) -> str:
-    """Return "20261130-081502-compare-tensorflow-cpu-2.8.4-intel-tensorflow-2.8.0"."""
-    import re
-
-    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    whos = "-".join(f"{each.distribution}-{each.version}" for each in choices[:2])
-    return re.sub(r"[^A-Za-z0-9.+-]+", "-", f"{stamp}-{command}-{whos}")[:120]
+    scale: Scale_ = Scale.QUICK
+    architectures: Architectures_ = None
+    data: Data_ = Data.AUTO
+    workload: Workload_ = None
+    rounds: Rounds_ = None
+    precision: Precision_ = None
+    max_rounds: MaxRounds_ = None
+    max_time: MaxTime_ = None
+    noise: Noise_ = None
+    control: Control_ = None
+    roofline: Roofline_ = None
+    seed: Seed_ = None
+    timeout: Timeout_ = None
+    cpus: placed.Cpus_ = None
+    vcpus: placed.VCpus_ = None
+    affinity: placed.Affinity_ = None
+    numa_node: placed.NumaNode_ = None
+    threads: placed.Threads_ = None
+    intra_threads: placed.IntraThreads_ = None
+    inter_threads: placed.InterThreads_ = None
+    omp_threads: placed.OmpThreads_ = None
+    onednn: placed.OneDnn_ = placed.OneDnn.DEFAULT
+    batch: placed.Batch_ = None
+    xla: placed.Xla_ = placed.Switch.OFF
+    allocator: placed.Allocator_ = None
+    prices: costs.Prices_ = None
+    provider: costs.Provider_ = None
+    region: costs.Region_ = None
+    price_kind: costs.PriceKind_ = None
+    machine: costs.Machine_ = None
+    wheels_dir: WheelsDir_ = WHEELS
+    pip_index: PipIndex_ = None
+    offline: Offline_ = False
+    resume: Resume_ = None
+    output_dir: OutputDir_ = RESULTS
+    json: Json_ = False

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbuild.cli import bench_options as shared
-from tfbuild.cli import price_options as costs
 from tfbuild.cli import schema_option
-from tfbuild.cli.bench_options import Data, Options, Scale
+from tfbuild.cli.bench_options import Options
+from tfbuild.cli.spread import spread
 
 if TYPE_CHECKING:
     from tfbuild.bench.suite import Side
@@ -40,49 +39,27 @@ def register(app: typer.Typer) -> None:
     app.command(name="compare", no_args_is_help=True)(compare)
 
 
-def compare(  # noqa: PLR0917 - a command has as many parameters as it has options
+@spread(Options)
+def compare(
+    ctx: typer.Context,
+    options: Options,
     baseline: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="pip, compiled, a wheel, a requirement, a Python, or a saved result (.json).",
+            show_default=False,
         ),
-    ],
+    ] = None,
     candidates: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="CANDIDATE...",
-            help="The same, one or more. A saved result of a comparison needs none.",
+            help="The same, one or more. A saved result of a comparison needs none, nor does one "
+            "TensorFlow in several settings.",
             show_default=False,
         ),
     ] = None,
-    scale: shared.Scale_ = Scale.QUICK,
-    architectures: shared.Architectures_ = None,
-    data: shared.Data_ = Data.AUTO,
-    rounds: shared.Rounds_ = shared.ROUNDS,
-    threads: shared.Threads_ = None,
-    seed: shared.Seed_ = None,
-    timeout: shared.Timeout_ = None,
-    noise: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=1,
-            envvar="TFBUILD_NOISE",
-            help="Smaller differences count as none: 0.02 is 2 %.",
-            rich_help_panel="How to measure",
-        ),
-    ] = 0.02,
-    prices: costs.Prices_ = None,
-    provider: costs.Provider_ = None,
-    region: costs.Region_ = None,
-    price_kind: costs.PriceKind_ = None,
-    machine: costs.Machine_ = None,
-    wheels_dir: shared.WheelsDir_ = Path("wheels"),
-    pip_index: shared.PipIndex_ = None,
-    offline: shared.Offline_ = False,
-    output_dir: shared.OutputDir_ = Path("results"),
-    json_: shared.Json_ = False,
-    json_schema: Annotated[bool, schema_option.option(_comparison, _study)] = False,  # noqa: ARG001 - ends early
+    _json_schema: Annotated[bool, schema_option.option(_comparison, _study)] = False,
 ) -> None:
     """Train the six architectures with several TensorFlows and compare their times.
 
@@ -94,33 +71,29 @@ def compare(  # noqa: PLR0917 - a command has as many parameters as it has optio
     Example: tfbuild compare pip compiled
     """
     from tfbuild import artifact
-    from tfbuild.cli import console, study_shown, tables
+    from tfbuild.cli import console, resumed, study_shown, tables
+    from tfbuild.cli import price_options as costs
     from tfbuild.spec import parse
 
-    options = Options(
-        scale=scale,
-        architectures=architectures,
-        data=data,
-        rounds=rounds,
-        threads=threads,
-        seed=seed,
-        timeout=timeout,
-        output_dir=output_dir,
-        wheels_dir=wheels_dir,
-        pip_index=pip_index,
-        offline=offline,
-        json=json_,
+    prices = costs.chosen(
+        options.prices,
+        provider=options.provider,
+        region=options.region,
+        kind=options.price_kind,
+        machine=options.machine,
     )
-    specs = [parse(each) for each in (baseline, *(candidates or ()))]
-    chosen = costs.chosen(
-        prices, provider=provider, region=region, kind=price_kind, machine=machine
-    )
-    if [spec.kind for spec in specs] == ["study"]:
-        study_shown.show(chosen, output_dir, as_json=json_)
-        return
-    comparison, path = _compare(specs, options, noise)
+    if options.resume is not None:
+        resumed.check(ctx, [each for each in (baseline, *(candidates or ())) if each])
+        comparison, path = _resumed(options.resume, options)
+    else:
+        texts = [resumed.needed(baseline, "compare"), *(candidates or ())]
+        specs = [parse(each) for each in texts]
+        if [spec.kind for spec in specs] == ["study"]:
+            study_shown.show(prices, options.output_dir, as_json=options.json)
+            return
+        comparison, path = _compare(specs, options)
     # Shown before it is saved: what hours have measured shall not wait for a full disk.
-    if json_:
+    if options.json:
         sys.stdout.write(artifact.to_json(comparison))
         sys.stdout.flush()
         artifact.save(comparison, path)
@@ -131,40 +104,86 @@ def compare(  # noqa: PLR0917 - a command has as many parameters as it has optio
     tables.files([*map(Path, comparison.samples), path], out)
 
 
-def _compare(specs: "Sequence[Spec]", options: Options, noise: float) -> tuple["Comparison", Path]:
+def _resumed(file: Path, options: Options) -> tuple["Comparison", Path]:
+    from tfbuild.cli import measuring
+    from tfbuild.compare import of_suite
+
+    session = measuring.resume(file, options, command="compare")
+    comparison = of_suite(session.suite, noise=options.noise, samples=[str(session.path)])
+    return comparison, _beside([session.path], options)
+
+
+def _compare(specs: "Sequence[Spec]", options: Options) -> tuple["Comparison", Path]:
     """Return the comparison and where it goes."""
+    from tfbuild.cli import machine_options, measuring
+    from tfbuild.compare import of_suite
+
+    if len(specs) == 1 and specs[0].kind == "result":
+        return _of_one_file(specs[0], options)
+    if any(spec.kind == "result" for spec in specs):
+        return _with_saved(specs, options)
+    if len(specs) == 1 and len(machine_options.settings(options)) == 1:
+        raise _alone(specs[0])
+    session = measuring.measure(specs, options, command="compare")
+    comparison = of_suite(session.suite, noise=options.noise, samples=[str(session.path)])
+    return comparison, _beside([session.path], options)
+
+
+def _with_saved(specs: "Sequence[Spec]", options: Options) -> tuple["Comparison", Path]:
+    """Compare sessions apart: some saved, and at most one that is measured now."""
+    from tfbuild import stats
+    from tfbuild.cli import measuring
     from tfbuild.compare import compare as compare_sides
 
-    if len(specs) == 1:
-        return _of_one_file(specs[0], options, noise)
     saved = _saved(specs)
     live = [spec for spec in specs if spec.kind != "result"]
     measured: dict[int, Side] = {}
     samples = [spec.path for spec in specs if spec.path is not None and spec.kind == "result"]
     if live:
-        session = shared.measure(live, options, command="compare", against=tuple(saved.values()))
+        _one_setting(options)
+        against = tuple(saved.values())
+        session = measuring.measure(live, options, command="compare", against=against)
         places = [place for place in range(len(specs)) if place not in saved]
         measured = dict(zip(places, session.sides, strict=True))
         samples = [session.path, *samples]
     first, *others = (saved.get(n) or measured[n] for n in range(len(specs)))
+    noise = stats.NOISE if options.noise is None else options.noise
     comparison = compare_sides(first, others, noise=noise, samples=[str(path) for path in samples])
     return comparison, _beside(samples, options)
 
 
-def _of_one_file(spec: "Spec", options: Options, noise: float) -> tuple["Comparison", Path]:
-    from tfbuild.compare import compare as compare_sides
+def _one_setting(options: Options) -> None:
+    from tfbuild.cli import machine_options
     from tfbuild.errors import UsageError
+
+    if len(machine_options.settings(options)) > 1:
+        raise UsageError(
+            "A saved result is compared with one setting, and several are asked for.",
+            do="Measure them in one session without the saved result, or name one value of each.",
+        )
+
+
+def _alone(spec: "Spec") -> Exception:
+    from tfbuild.errors import UsageError
+
+    return UsageError(
+        f"{spec.text} is to be compared, but with what?",
+        why="A comparison has a baseline and at least one candidate, or one TensorFlow in "
+        "several settings.",
+        do=f"tfbuild compare {spec.text} {'pip' if spec.text == 'compiled' else 'compiled'}, or "
+        f"tfbuild compare {spec.text} --onednn both",
+    )
+
+
+def _of_one_file(spec: "Spec", options: Options) -> tuple["Comparison", Path]:
+    from tfbuild.compare import of_suite
     from tfbuild.saved import sides
 
-    if spec.kind != "result" or spec.path is None:
-        raise UsageError(
-            f"{spec.text} is to be compared, but with what?",
-            why="A comparison has a baseline and at least one candidate.",
-            do=f"tfbuild compare {spec.text} {'pip' if spec.text == 'compiled' else 'compiled'}",
-        )
-    first, *others = sides(spec.path)
+    if spec.path is None:
+        raise _alone(spec)
+    first, *_ = sides(spec.path)
     _tell_notes([first])
-    comparison = compare_sides(first, others, noise=noise, samples=[str(spec.path)])
+    comparison = of_suite(first.suite, noise=options.noise, samples=[str(spec.path)])
     return comparison, _beside([spec.path], options)
 
 
