@@ -53,7 +53,9 @@ def prepare(
     if choice.install is None:
         if choice.interpreter is None:
             raise AssertionError
-        seen = probe.imported(choice.spec.text, choice.interpreter, ours=False)
+        seen = probe.imported(
+            choice.spec.text, choice.interpreter, ours=False, progress=progress
+        )
         return _environment(choice, choice.interpreter, seen, None)
     digest = _wheel_digest(choice)
     place, base = _place(choice, digest, installer, progress, folder)
@@ -62,7 +64,7 @@ def prepare(
         made = _Made.read(place)
         if made is None or made.cpu != _cpu(host):
             progress.phase(f"Importing {choice.distribution} {choice.version}")
-            made = _Made(seen=_imported(choice, place), cpu=_cpu(host))
+            made = _Made(seen=_imported(choice, place, progress), cpu=_cpu(host))
             artifact.save(made, place / _Made.FILE)
     return _environment(choice, _python(place), made.seen, digest)
 
@@ -150,9 +152,9 @@ def _listing(place: Path) -> str:
     return digest.hexdigest()
 
 
-def _imported(choice: Choice, place: Path) -> probe.Seen:
+def _imported(choice: Choice, place: Path, progress: Progress) -> probe.Seen:
     try:
-        return probe.imported(choice.spec.text, _python(place), ours=True)
+        return probe.imported(choice.spec.text, _python(place), ours=True, progress=progress)
     except TfbuildError:
         # Whatever is wrong with it, the next attempt shall not find it.
         for mark in (_INSTALLED, _Made.FILE):

@@ -9,6 +9,7 @@ from pathlib import Path
 from tfbuild import process
 from tfbuild.errors import BenchError, HostError, TfbuildError
 from tfbuild.process import Completed
+from tfbuild.progress import Progress, Silent
 
 _SECONDS = 600.0
 # What TensorFlow's own check says before it aborts (tensorflow/core/platform/cpu_feature_guard.cc).
@@ -74,7 +75,7 @@ def looked(name: str, python: Path) -> Seen:
     return seen
 
 
-def imported(name: str, python: Path, *, ours: bool) -> Seen:
+def imported(name: str, python: Path, *, ours: bool, progress: Progress | None = None) -> Seen:
     """Import TensorFlow, run one product of matrices, and return what is installed.
 
     Args:
@@ -82,27 +83,49 @@ def imported(name: str, python: Path, *, ours: bool) -> Seen:
         python: the interpreter.
         ours: whether the environment is ours: then bytecode is kept in it, whatever the user has
             set, for without that each of many processes would take 13 s instead of 4 to import.
+        progress: is told of the search for an instruction that this CPU lacks.
 
     Raises:
-        HostError: this CPU lacks instructions that it uses.
+        HostError: this CPU lacks instructions that it uses; it says which.
         BenchError: it cannot be imported.
     """
     done = _run(name, python, "import", ours=ours)
+    if done.signal_name == "SIGILL" and not _GUARD.search(done.stderr):
+        raise _illegal(name, python, progress or Silent())
     if not done.ok:
         raise _refused(name, done)
     return _seen(name, done)
 
 
+def _illegal(name: str, python: Path, progress: Progress) -> TfbuildError:
+    from tfbuild import illegal, resources
+
+    death = illegal.Death(
+        name=name,
+        doing="while TensorFlow was imported",
+        python=python,
+        script=resources.folder("benchmarks") / "worker.py",
+        request='{"architectures": []}',
+        variables=_quiet(),
+    )
+    return illegal.explain(death, progress)
+
+
 def _run(name: str, python: Path, what: str, *, ours: bool = False) -> Completed:
-    quiet = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "0"}
-    for variable in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
-        quiet.pop(variable, None)
+    quiet = _quiet()
     if ours:
         quiet.pop("PYTHONDONTWRITEBYTECODE", None)
     try:
         return process.run([python, "-c", _SCRIPT, what], env=quiet, timeout=_SECONDS, check=False)
     except process.ProcessError as error:
         raise BenchError(f"{name} cannot be measured: {error.what}", why=error.why) from error
+
+
+def _quiet() -> dict[str, str]:
+    quiet = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "0"}
+    for variable in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
+        quiet.pop(variable, None)
+    return quiet
 
 
 def _seen(name: str, done: Completed) -> Seen:
@@ -117,9 +140,6 @@ def _refused(name: str, done: Completed) -> TfbuildError:
     do = "`tfbuild detect` shows what this CPU has, `tfbuild inspect` what a wheel uses."
     if guard := _GUARD.search(done.stderr):
         why = f"TensorFlow's own check: it was compiled to use {guard[1]}, which this CPU lacks."
-        return HostError(f"This CPU cannot run {name}.", why=why, do=do)
-    if done.signal_name == "SIGILL":
-        why = "Importing it died of an illegal instruction (SIGILL)."
         return HostError(f"This CPU cannot run {name}.", why=why, do=do)
     if "No module named 'tensorflow'" in done.stderr:
         return BenchError(

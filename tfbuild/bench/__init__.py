@@ -8,7 +8,17 @@ one died. The script that runs inside an environment lies in `benchmarks/`.
 from tfbuild.bench.manager import Around, measure, resume
 from tfbuild.bench.session import Contender
 from tfbuild.bench.setting import Setting
-from tfbuild.bench.suite import ARCHITECTURES, DataMode, Plan, Run, Sample, Scale, Script, Subject, Suite
+from tfbuild.bench.suite import (
+    ARCHITECTURES,
+    DataMode,
+    Plan,
+    Run,
+    Sample,
+    Scale,
+    Script,
+    Subject,
+    Suite,
+)
 
 __all__ = [
     "ARCHITECTURES",

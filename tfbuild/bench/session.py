@@ -1,5 +1,6 @@
 """The contenders of one session, and the processes that are started for them."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -7,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfbuild import machine
-from tfbuild.bench import worker
+from tfbuild.bench import variables, worker
+from tfbuild.bench.failure import IllegalInstructionError
 from tfbuild.bench.schedule import Round
 from tfbuild.bench.setting import Setting
 from tfbuild.bench.suite import Peak, Plan, Run, Subject
-from tfbuild.errors import BenchError, HostError
+from tfbuild.errors import BenchError, HostError, TfbuildError
 from tfbuild.progress import Progress
 
 if TYPE_CHECKING:
@@ -144,14 +146,34 @@ class Session:
             self.progress.step(trained + started, total, f"{contender.name}, {architecture}")
             started += 1
 
-        return worker.ask(
-            contender.environment.python,
-            request,
+        try:
+            return worker.ask(
+                contender.environment.python,
+                request,
+                name=contender.name,
+                chosen=self.chosen[subject],
+                on_start=on_start,
+                script=self.program,
+            )
+        except IllegalInstructionError as error:
+            raise self._illegal(subject, request, error) from error
+
+    def _illegal(
+        self, subject: int, request: worker.Request, error: IllegalInstructionError
+    ) -> TfbuildError:
+        from tfbuild import illegal
+
+        contender = self.contenders[subject]
+        death = illegal.Death(
             name=contender.name,
-            chosen=self.chosen[subject],
-            on_start=on_start,
-            script=self.program,
+            doing=error.doing,
+            python=contender.environment.python,
+            script=worker.program(self.program),
+            request=request.to_json(),
+            variables=variables.environment(self.chosen[subject], os.environ),
+            timeout=self.plan.timeout,
         )
+        return illegal.explain(death, self.progress)
 
 
 def _subject(contender: Contender, software: worker.Software) -> Subject:

@@ -15,7 +15,8 @@ from pathlib import Path
 import msgspec
 
 from tfbuild import process, resources
-from tfbuild.bench import failure, memory, variables
+from tfbuild.bench import failure, memory, oom, variables
+from tfbuild.bench.failure import Failure
 from tfbuild.bench.listener import Listener, Software
 from tfbuild.bench.setting import Setting
 from tfbuild.bench.suite import Peak, Plan, Sample
@@ -98,11 +99,12 @@ def ask(
         BenchError: the process failed, hung, or said something else than agreed.
     """
     listener = Listener(name=name, on_start=on_start)
+    kills = oom.kills()
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     try:
         with memory.of_node(request.setting.numa_node):
             done = process.stream(
-                [python, script or resources.folder("benchmarks") / "worker.py"],
+                [python, program(script)],
                 listener.hear,
                 env=variables.environment(chosen, os.environ),
                 timeout=request.plan.timeout,
@@ -115,7 +117,16 @@ def ask(
     seconds = time.monotonic() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if listener.error or not done.ok:
-        raise failure.explain(name, listener.doing, done, listener.error)
+        raise failure.explain(
+            Failure(
+                name=name,
+                doing=listener.doing,
+                done=done,
+                error=listener.error,
+                before=kills,
+                after=oom.kills(),
+            )
+        )
     return Answer(
         software=listener.finish(request.architectures, peak=request.peak),
         samples=tuple(listener.samples),
@@ -126,3 +137,8 @@ def ask(
         cpu_seconds=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
         involuntary_switches=after.ru_nivcsw - before.ru_nivcsw,
     )
+
+
+def program(script: Path | None) -> Path:
+    """Return what runs inside the environment: what is given, or the worker of tfbuild."""
+    return script or resources.folder("benchmarks") / "worker.py"

@@ -61,6 +61,20 @@ def throttled(root: Path) -> Throttled | None:
     return max(seen, key=lambda one: one.seconds, default=None)
 
 
+def oom_kills(root: Path) -> int | None:
+    """Return how many processes of this group the kernel killed for lack of memory, ever.
+
+    Version 2: `memory.events`; version 1: `memory.oom_control`.
+    """
+    counts = [
+        table["oom_kill"]
+        for folder in _folders(root, "memory")
+        for name in ("memory.events", "memory.oom_control")
+        if "oom_kill" in (table := files.table(folder / name))
+    ]
+    return max(counts, default=None)
+
+
 def _folders(root: Path, controller: str) -> Iterator[Path]:
     """Yield the folders of this process's groups that this controller governs, innermost first."""
     base = root / "sys/fs/cgroup"
