@@ -53,9 +53,7 @@ def prepare(
     if choice.install is None:
         if choice.interpreter is None:
             raise AssertionError
-        seen = probe.imported(
-            choice.spec.text, choice.interpreter, ours=False, progress=progress
-        )
+        seen = probe.imported(choice.spec.text, choice.interpreter, ours=False, progress=progress)
         return _environment(choice, choice.interpreter, seen, None)
     digest = _wheel_digest(choice)
     place, base = _place(choice, digest, installer, progress, folder)

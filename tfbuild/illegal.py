@@ -33,6 +33,8 @@ class Place:
     """File name; "" for code written at run time."""
     address: int
     """As the library's own tables count it; 0 for code written at run time."""
+    is_known: bool = True
+    """False for bytes that are no instruction."""
 
     @property
     def sentence(self) -> str:
@@ -40,6 +42,10 @@ class Place:
         if not self.library:
             return f"{self.instruction} in code that was written at run time"
         return f"{self.instruction} at {self.address:#x} in {self.library}"
+
+    def runs_on(self, features: frozenset[str]) -> bool:
+        """Whether a CPU with these features can run it; an unknown instruction none can."""
+        return self.is_known and set(self.extensions) <= features
 
     @property
     def is_deliberate(self) -> bool:
@@ -85,7 +91,6 @@ def explain(death: Death, progress: Progress) -> TfbuildError:
         timeout=min(death.timeout or _SECONDS, _SECONDS),
     )
     here = host.detect()
-    lines = [f"It died of an illegal instruction (SIGILL) {death.doing}."]
     if found is not None and found.is_deliberate:
         return BenchError(
             f"{death.name} stopped itself {death.doing}.",
@@ -93,20 +98,30 @@ def explain(death: Death, progress: Progress) -> TfbuildError:
             "No CPU would run it.",
             do="That is a defect of the wheel, not of this CPU; try another version.",
         )
-    if found is not None:
-        lines.append(f"The instruction is {found.sentence}{_needing(found.extensions)}.")
-    lines += _of_the_code(death.python, here, progress)
-    lines.append(f"This CPU is {here.microarchitecture or 'unknown'} ({here.brand}).")
+    lines = _of_the_code(death.python, here, progress)
+    if found is not None and not lines and found.runs_on(here.features):
+        return BenchError(
+            f"{death.name} was killed by SIGILL {death.doing}.",
+            why=f"It stood at {found.sentence}, which this CPU can run: the signal was sent to it.",
+        )
     return HostError(
         f"This CPU cannot run {death.name}.",
-        why="\n".join(lines),
+        why="\n".join([*_of_the_place(death, found), *lines, _of_the_cpu(here)]),
         do=f"See what it needs: tfbuild inspect {death.python} --host\n"
         "Take a wheel for this CPU: pip, or compile one with tfbuild wheel.",
     )
 
 
-def _needing(extensions: tuple[str, ...]) -> str:
-    return f", which needs {', '.join(extensions)}" if extensions else ""
+def _of_the_place(death: Death, found: Place | None) -> list[str]:
+    lines = [f"It died of an illegal instruction (SIGILL) {death.doing}."]
+    if found is not None:
+        needs = f", which needs {', '.join(found.extensions)}" if found.extensions else ""
+        lines.append(f"The instruction is {found.sentence}{needs}.")
+    return lines
+
+
+def _of_the_cpu(here: host.Host) -> str:
+    return f"This CPU is {here.microarchitecture or 'unknown'} ({here.brand})."
 
 
 def _of_the_code(python: Path, here: host.Host, progress: Progress) -> list[str]:
@@ -125,10 +140,11 @@ def _of_the_code(python: Path, here: host.Host, progress: Progress) -> list[str]
     needed = ", ".join(need.extension for need in lacking)
     least = f" It runs on {lowest.target} and newer." if lowest.target else ""
     lines = [f"The wheel's code needs {needed}, which this CPU lacks.{least}"]
-    for need in lacking[:_MOST]:
-        for first in need.first[:1]:
-            lines.append(f"{need.extension}: {first.function} in {first.library}, for one.")
-    return lines
+    return lines + [
+        f"{need.extension}: {need.first[0].function} in {need.first[0].library}, for one."
+        for need in lacking[:_MOST]
+        if need.first
+    ]
 
 
 def watched(
@@ -169,6 +185,7 @@ def _place(answer: _Answer) -> Place:
         extensions=extensions,
         library=Path(answer.file).name if answer.file else "",
         address=address,
+        is_known=not instruction.startswith("bytes "),
     )
 
 

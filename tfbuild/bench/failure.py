@@ -45,7 +45,7 @@ class Failure:
 
     @property
     def where(self) -> str:
-        """" while training mnist_cnn", or nothing."""
+        """What is said behind a verb: "while training mnist_cnn" after a space, or nothing."""
         return f" while training {self.doing}" if self.doing else ""
 
 

@@ -62,17 +62,17 @@ def throttled(root: Path) -> Throttled | None:
 
 
 def oom_kills(root: Path) -> int | None:
-    """Return how many processes of this group the kernel killed for lack of memory, ever.
+    """Return how many processes of this very group the kernel killed for lack of memory, ever.
 
     Version 2: `memory.events`; version 1: `memory.oom_control`.
     """
-    counts = [
+    counts = (
         table["oom_kill"]
         for folder in _folders(root, "memory")
         for name in ("memory.events", "memory.oom_control")
         if "oom_kill" in (table := files.table(folder / name))
-    ]
-    return max(counts, default=None)
+    )
+    return next(counts, None)
 
 
 def _folders(root: Path, controller: str) -> Iterator[Path]:
