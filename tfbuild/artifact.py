@@ -96,10 +96,7 @@ def from_json(kind: type[T], text: str | bytes, *, source: str = "JSON") -> T:
     Raises:
         UsageError: the text is not JSON, is another schema or version, or a field is wrong.
     """
-    try:
-        data = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise UsageError(f"{source} is not JSON.", why=str(error)) from error
+    data = _decoded(text, source)
     found = data.pop("schema", None) if isinstance(data, dict) else None
     name, _, version = str(found).rpartition("/")
     if name != kind.SCHEMA:
@@ -115,6 +112,24 @@ def from_json(kind: type[T], text: str | bytes, *, source: str = "JSON") -> T:
         return msgspec.convert(data, kind, dec_hook=_decode_other, str_keys=True)
     except msgspec.ValidationError as error:
         raise UsageError(f"{source} is damaged.", why=str(error)) from error
+
+
+def schema_of(text: str | bytes, *, source: str = "JSON") -> str:
+    """Return the name of a text's schema, without its version; "" where it names none.
+
+    Raises:
+        UsageError: the text is not JSON.
+    """
+    data = _decoded(text, source)
+    found = data.get("schema") if isinstance(data, dict) else None
+    return found.rpartition("/")[0] if isinstance(found, str) else ""
+
+
+def _decoded(text: str | bytes, source: str) -> Any:  # noqa: ANN401 - whatever JSON holds
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{source} is not JSON.", why=str(error)) from error
 
 
 def load(kind: type[T], path: Path) -> T:
