@@ -1,5 +1,5 @@
 """How close to the machine's limit a training comes: operations by formula over a measured peak."""
 
-from tfbuild.roofline.achieved import Achieved
+from tfbuild.roofline.achieved import LEAST_COVERAGE, Achieved, of
 
-__all__ = ["Achieved"]
+__all__ = ["LEAST_COVERAGE", "Achieved", "of"]

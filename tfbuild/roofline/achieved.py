@@ -1,6 +1,15 @@
 """How much of a machine's measured peak a training reached."""
 
+import math
 from dataclasses import dataclass
+
+from tfbuild import stats
+from tfbuild.bench.suite import Peak, Sample, Side
+from tfbuild.roofline import flops, traffic
+from tfbuild.roofline.flops import Operations
+from tfbuild.roofline.traffic import Traffic
+
+LEAST_COVERAGE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,3 +28,78 @@ class Achieved:
     """`gflops` over `roof`; None below the least coverage, or without a measured peak."""
     bound: str | None
     """"compute" or "memory": which of the two is the roof."""
+
+
+def of(side: Side, architecture: str) -> Achieved | None:
+    """Return how close to its limit one architecture came, over all rounds of one contender.
+
+    None where no layers were told: an older result, a script without a Keras model.
+    """
+    samples = [run.sample(architecture) for run in side.runs]
+    layers = next((each.layers for each in samples if each.layers), ())
+    operations = flops.of_layers(layers)
+    if not layers or operations.coverage == 0:
+        return None
+    if operations.coverage < LEAST_COVERAGE:
+        return _without_figures(operations)
+    gflops = stats.geometric_mean(
+        [_operations(each, operations) / stats.mean(each.epoch_seconds) / 1e9 for each in samples]
+    )
+    return _under_roof(
+        operations,
+        gflops,
+        _intensity(samples[0], operations, traffic.of_layers(layers)),
+        _peak(side),
+    )
+
+
+def _without_figures(operations: Operations) -> Achieved:
+    return Achieved(
+        coverage=operations.coverage,
+        gflops=None,
+        intensity=None,
+        roof=None,
+        fraction=None,
+        bound=None,
+    )
+
+
+def _under_roof(
+    operations: Operations, gflops: float, intensity: float | None, peak: Peak | None
+) -> Achieved:
+    roof = bound = None
+    if peak is not None and intensity is not None:
+        by_memory = intensity * peak.gbytes
+        roof, bound = min((peak.gflops, "compute"), (by_memory, "memory"))
+    return Achieved(
+        coverage=operations.coverage,
+        gflops=gflops,
+        intensity=intensity,
+        roof=roof,
+        fraction=gflops / roof if roof else None,
+        bound=bound,
+    )
+
+
+def _peak(side: Side) -> Peak | None:
+    peaks = side.suite.peaks
+    return peaks[side.subject] if side.subject < len(peaks) else None
+
+
+def _operations(sample: Sample, operations: Operations) -> float:
+    """Return the operations of one timed epoch, validation included."""
+    return (
+        sample.train_samples * operations.training + sample.validation_samples * operations.forward
+    )
+
+
+def _intensity(sample: Sample, operations: Operations, moved: Traffic) -> float | None:
+    if sample.batch_size < 1:
+        return None
+    batch = sample.batch_size
+    steps = sample.train_samples / batch
+    # The last batch of validation may be smaller, and reads all weights all the same.
+    checks = math.ceil(sample.validation_samples / batch)
+    share = sample.validation_samples / (checks * batch) if checks else 0
+    moved_bytes = steps * moved.training(batch) + checks * moved.validation(round(share * batch))
+    return _operations(sample, operations) / moved_bytes if moved_bytes else None
