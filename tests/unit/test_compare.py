@@ -24,6 +24,7 @@ from tfbuild.stats import Verdict
 THEN = datetime(2026, 11, 30, tzinfo=UTC)
 QUIET = Load(load_1min=0.0, pressure_avg10=0.0, busy_seconds=0.0, steal_seconds=0.0)
 QUICK = replace(PLAN, architectures=ARCHITECTURES, scale=Scale.QUICK)
+TWO = replace(SETTING, intra_threads=2, inter_threads=2, omp_threads=2)
 MACHINE = replace(machine.read(HOST, Path("/nothing")), cpus=2, cpus_allowed=2)
 
 Seconds = Callable[[int, int, str], float]
@@ -67,7 +68,7 @@ def subject(name: str = "a", tensorflow: str = "2.8.4") -> Subject:
         cpu_features_built=None,
         wheel_sha256="0" * 64,
         packages=("numpy==1.26.4",),
-        setting=SETTING,
+        setting=TWO,
     )
 
 
