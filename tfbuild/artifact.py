@@ -134,11 +134,15 @@ def _decoded(text: str | bytes, source: str) -> Any:  # noqa: ANN401 - whatever 
 
 def load(kind: type[T], path: Path) -> T:
     """Read a value from a file; errors as `from_json`, or when the file cannot be read."""
+    return from_json(kind, read(path), source=str(path))
+
+
+def read(path: Path) -> bytes:
+    """Return what is in a file; a UsageError if it cannot be read."""
     try:
-        text = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise UsageError(f"Cannot read {path}.", why=error.strerror or str(error)) from error
-    return from_json(kind, text, source=str(path))
 
 
 def save(value: Artifact, path: Path) -> Path:

@@ -9,7 +9,8 @@
     |-- WheelError          7  a file is not a usable wheel, or not what it says it is
     |-- BenchError          8  an environment could not be made, or a training process failed
     |-- PublishError        10 the index refused a wheel, or gave back something else
-    `-- SaveError           11 a result could not be written (disk full, no permission)
+    |-- SaveError           11 a result could not be written (disk full, no permission)
+    `-- SlowerError         12 something is slower than --fail-if-slower lets through
 
 Each says what happened, why, and what to do next. Exit code 0 is success, 130 an interrupt by the
 user. The core raises; only `tfbuild.cli` prints and exits.
@@ -91,6 +92,12 @@ class SaveError(TfbuildError):
     """A result could not be written: disk full, no permission, or read-only."""
 
     exit_code = 11
+
+
+class SlowerError(TfbuildError):
+    """All went well, and something is slower than `--fail-if-slower` lets through."""
+
+    exit_code = 12
 
 
 def suggestion(word: str, known: list[str]) -> str:

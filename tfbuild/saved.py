@@ -53,16 +53,22 @@ def load(path: Path) -> Suite:
     Raises:
         UsageError: the file is no suite, too large, of another version, or damaged.
     """
+    return read(path)[1]
+
+
+def read(path: Path) -> tuple[bytes, Suite]:
+    """Return what is in the file, and the session that this is; errors as `load`."""
     if path.name.endswith(".comparison.json"):
         raise UsageError(
             f"{path} is a comparison, not what was measured.",
             do="Name the file with the samples, which ends in .suite.json",
         )
     _look(path)
-    suite = artifact.load(Suite, path)
+    data = artifact.read(path)
+    suite = artifact.from_json(Suite, data, source=str(path))
     if wrong := next(_wrong(suite), None):
         raise UsageError(f"{path} is damaged.", why=wrong)
-    return suite
+    return data, suite
 
 
 def _look(path: Path) -> None:

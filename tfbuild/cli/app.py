@@ -20,12 +20,12 @@ _NOT_OURS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 # The order is the order of the work, and of `tfbuild --help`.
 COMMANDS = (
     *("detect", "targets", "doctor", "render", "rehearse", "fetch", "wheel", "matrix"),
-    *("inspect", "verify", "bench", "compare", "report", "publish", "cache"),
+    *("inspect", "verify", "bench", "compare", "report", "history", "publish", "cache"),
 )
 
 EPILOG = (
     "Exit codes: 0 done, 1 unexpected, 2 usage, 3 nothing to do, 4 host, 5 engine, 6 build, "
-    "7 wheel, 8 benchmark, 10 publish, 11 cannot save, 130 interrupted."
+    "7 wheel, 8 benchmark, 10 publish, 11 cannot save, 12 slower, 130 interrupted."
 )
 
 
@@ -153,7 +153,8 @@ def _parameters(command: Any) -> frozenset[str]:  # noqa: ANN401
 def _nested(command: Any, values: dict[str, object]) -> dict[str, Any]:  # noqa: ANN401
     """Return the values in the shape in which Click wants those of the commands below one."""
     below = getattr(command, "commands", {})
-    return {name: _nested(one, values) for name, one in below.items()} or values
+    # A command that has others below it may also be called by itself.
+    return {**values, **{name: _nested(one, values) for name, one in below.items()}}
 
 
 def _unwritable(error: OSError) -> SaveError:

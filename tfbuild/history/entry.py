@@ -1,0 +1,133 @@
+"""From a saved session to its entry in the history."""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tfbuild.bench import contrasts
+from tfbuild.bench.setting import SYSTEM_ALLOCATOR, Setting
+from tfbuild.bench.suite import Side, Subject, Suite
+from tfbuild.history.model import Entry, Measured, Place
+from tfbuild.machine import Machine
+from tfbuild.target import all_targets
+
+_GIB = 1 << 30
+
+
+def entry(suite: Suite, *, sha256: str, size: int) -> Entry:
+    """Return the entry of a finished session.
+
+    Args:
+        suite: with at least one round.
+        sha256: of the file that it lies in.
+        size: bytes of that file.
+    """
+    baselines = {candidate: baseline for baseline, candidate in contrasts.pairs(suite.subjects)}
+    kept = [number for number, who in enumerate(suite.subjects) if not who.is_control]
+    names = dict(zip(kept, _names([suite.subjects[number] for number in kept]), strict=True))
+    place_of = {number: place for place, number in enumerate(kept)}
+    return Entry(
+        sha256=sha256,
+        size=size,
+        started_at=suite.started_at,
+        scale=suite.plan.scale,
+        level=suite.level,
+        place=place(suite.machine),
+        measured=tuple(
+            _measured(
+                Side(suite=suite, subject=number),
+                names[number],
+                place_of[baselines[number]] if number in baselines else None,
+            )
+            for number in kept
+        ),
+    )
+
+
+def place(machine: Machine) -> Place:
+    """Return what tells one machine from another.
+
+    What a newer kernel may rename or hide is left out: of the features only those count that some
+    compile target asks for, and of the memory only its rough size.
+    """
+    known = frozenset().union(*(target.requires for target in all_targets()))
+    memory = "" if machine.memory_bytes is None else f"{_rough_gib(machine.memory_bytes)} GiB"
+    cpus = f"{machine.cpus_allowed} of {machine.cpus or '?'} CPUs"
+    quota = "" if machine.cpu_quota is None else f"quota {machine.cpu_quota:g} CPUs"
+    parts = [machine.brand, machine.microarchitecture, cpus, quota, memory]
+    told = [
+        *(machine.system, machine.architecture, *parts, str(machine.smt)),
+        *sorted(machine.features & known),
+    ]
+    return Place(
+        key=hashlib.sha256("\n".join(told).encode()).hexdigest()[:12],
+        description=", ".join(part for part in parts if part),
+        kernel=machine.kernel,
+        libc=machine.libc,
+        governor=machine.governor,
+        turbo=machine.turbo,
+    )
+
+
+def _rough_gib(size: int) -> float:
+    """Return gibibytes, rounded up to an eighth of the power of two below.
+
+    The kernel keeps one to three hundredths for itself, and not the same on each day.
+    """
+    gib = size / _GIB
+    step = 2.0 ** (math.floor(math.log2(gib)) - 3) if gib > 0 else 1.0
+    return math.ceil(gib / step) * step
+
+
+def setting_told(setting: Setting) -> str:
+    """Return "2 CPUs, 2 threads, oneDNN off": all that makes times differ, and no CPU's number."""
+    threads = [setting.intra_threads, setting.inter_threads, setting.omp_threads]
+    alike = len(set(threads)) == 1
+    parts = [
+        f"{len(setting.cpus)} CPUs",
+        f"{threads[0]} threads" if alike else f"{'/'.join(map(str, threads))} threads",
+        "" if setting.cores in {None, len(setting.cpus)} else f"{setting.cores} cores",
+        "" if setting.numa_node is None else "one NUMA node",
+        "" if setting.onednn is None else f"oneDNN {'on' if setting.onednn else 'off'}",
+        "" if setting.batch is None else f"batch {setting.batch}",
+        "XLA" if setting.xla else "",
+        "" if setting.allocator == SYSTEM_ALLOCATOR else setting.allocator,
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _names(subjects: Sequence[Subject]) -> Iterator[str]:
+    """Yield each contender's name over time; those that would share one carry their version."""
+    plain = [(_wheel(who), setting_told(who.setting)) for who in subjects]
+    versions = [
+        (f"{name} {who.version}", setting)
+        for (name, setting), who in zip(plain, subjects, strict=True)
+    ]
+    often, seen = Counter(plain), Counter[tuple[str, str]]()
+    for short, long in zip(plain, versions, strict=True):
+        chosen = long if often[short] > 1 else short
+        seen[chosen] += 1
+        yield chosen[0] if seen[chosen] == 1 else f"{chosen[0]} ({seen[chosen]})"
+
+
+def _wheel(who: Subject) -> str:
+    label = who.version.partition("+")[2]
+    return f"{who.distribution}+{label}" if label else who.distribution
+
+
+def _measured(side: Side, name: str, baseline: int | None) -> Measured:
+    who, architectures = side.who, side.suite.plan.architectures
+    return Measured(
+        wheel=name,
+        setting=setting_told(who.setting),
+        version=who.version,
+        sha256=who.wheel_sha256,
+        tensorflow=who.tensorflow,
+        python=who.python,
+        keras=who.keras,
+        numpy=who.numpy,
+        baseline=baseline,
+        seconds={each: side.seconds(each) for each in architectures},
+        data={each: side.data(each) for each in architectures},
+    )
