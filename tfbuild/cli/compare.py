@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbuild.cli import schema_option
+from tfbuild.cli import schema_option, slower_option
 from tfbuild.cli.bench_options import Options
 from tfbuild.cli.spread import spread
 
@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
 
 
 @spread(Options)
-def compare(
+def compare(  # noqa: PLR0917 - a command has as many parameters as it has options
     ctx: typer.Context,
     options: Options,
     baseline: Annotated[
@@ -59,6 +59,8 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    fail_if_slower: slower_option.FailIfSlower_ = None,
+    strict: slower_option.Strict_ = False,
     _json_schema: Annotated[bool, schema_option.option(_comparison, _study)] = False,
 ) -> None:
     """Train the six architectures with several TensorFlows and compare their times.
@@ -70,11 +72,11 @@ def compare(
 
     Example: tfbuild compare pip compiled
     """
-    from tfbuild import artifact
-    from tfbuild.cli import console, resumed, study_shown, tables
     from tfbuild.cli import price_options as costs
+    from tfbuild.cli import resumed, study_shown
     from tfbuild.spec import parse
 
+    most = slower_option.limit(fail_if_slower)
     prices = costs.chosen(
         options.prices,
         provider=options.provider,
@@ -93,7 +95,17 @@ def compare(
             return
         comparison, path = _compare(specs, options)
     # Shown before it is saved: what hours have measured shall not wait for a full disk.
-    if options.json:
+    _show(comparison, path, as_json=options.json)
+    if most is not None:
+        found = slower_option.judged(comparison, most)
+        slower_option.act("tfbuild compare", found, most, is_strict=strict)
+
+
+def _show(comparison: "Comparison", path: Path, *, as_json: bool) -> None:
+    from tfbuild import artifact
+    from tfbuild.cli import console, tables
+
+    if as_json:
         sys.stdout.write(artifact.to_json(comparison))
         sys.stdout.flush()
         artifact.save(comparison, path)

@@ -19,6 +19,7 @@ _TAKEN = frozenset(
             "noise",
         ),
         *("prices", "provider", "region", "price_kind", "machine"),
+        *("fail_if_slower", "strict"),
     }
 )
 

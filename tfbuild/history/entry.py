@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tfbuild.bench import contrasts
-from tfbuild.bench.setting import SYSTEM_ALLOCATOR, Setting
+from tfbuild.bench.setting import Setting, words
 from tfbuild.bench.suite import Side, Subject, Suite
 from tfbuild.history.model import Entry, Measured, Place
 from tfbuild.machine import Machine
@@ -52,10 +52,13 @@ def place(machine: Machine) -> Place:
     compile target asks for, and of the memory only its rough size.
     """
     known = frozenset().union(*(target.requires for target in all_targets()))
-    memory = "" if machine.memory_bytes is None else f"{_rough_gib(machine.memory_bytes)} GiB"
+    memory = machine.memory_bytes and min(
+        machine.memory_bytes, machine.memory_limit_bytes or machine.memory_bytes
+    )
     cpus = f"{machine.cpus_allowed} of {machine.cpus or '?'} CPUs"
     quota = "" if machine.cpu_quota is None else f"quota {machine.cpu_quota:g} CPUs"
-    parts = [machine.brand, machine.microarchitecture, cpus, quota, memory]
+    gib = f"{_rough_gib(memory):g} GiB" if memory else ""
+    parts = [machine.brand, machine.microarchitecture, cpus, quota, gib, machine.hypervisor or ""]
     told = [
         *(machine.system, machine.architecture, *parts, str(machine.smt)),
         *sorted(machine.features & known),
@@ -65,6 +68,8 @@ def place(machine: Machine) -> Place:
         description=", ".join(part for part in parts if part),
         kernel=machine.kernel,
         libc=machine.libc,
+        microcode=machine.microcode,
+        driver=machine.driver,
         governor=machine.governor,
         turbo=machine.turbo,
     )
@@ -82,17 +87,10 @@ def _rough_gib(size: int) -> float:
 
 def setting_told(setting: Setting) -> str:
     """Return "2 CPUs, 2 threads, oneDNN off": all that makes times differ, and no CPU's number."""
-    threads = [setting.intra_threads, setting.inter_threads, setting.omp_threads]
-    alike = len(set(threads)) == 1
     parts = [
-        f"{len(setting.cpus)} CPUs",
-        f"{threads[0]} threads" if alike else f"{'/'.join(map(str, threads))} threads",
+        f"{len(setting.cpus)} CPUs" if setting.cpus else "",
         "" if setting.cores in {None, len(setting.cpus)} else f"{setting.cores} cores",
-        "" if setting.numa_node is None else "one NUMA node",
-        "" if setting.onednn is None else f"oneDNN {'on' if setting.onednn else 'off'}",
-        "" if setting.batch is None else f"batch {setting.batch}",
-        "XLA" if setting.xla else "",
-        "" if setting.allocator == SYSTEM_ALLOCATOR else setting.allocator,
+        *words(setting),
     ]
     return ", ".join(part for part in parts if part)
 

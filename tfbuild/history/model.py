@@ -18,6 +18,8 @@ class Place:
     kernel: str
     """May change from result to result, as all below; the change is told."""
     libc: str
+    microcode: str | None
+    driver: str | None
     governor: str | None
     turbo: bool | None
 

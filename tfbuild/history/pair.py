@@ -68,7 +68,7 @@ class Pair:
 
     def changes(self) -> Iterator[str]:
         """Yield what else is not as it was."""
-        places = ("kernel", "libc", "governor", "turbo")
+        places = ("kernel", "libc", "microcode", "driver", "governor", "turbo")
         wheels = ("version", "tensorflow", "python", "keras", "numpy")
         for name in places:
             yield from _change(name, getattr(self.old.place, name), getattr(self.new.place, name))

@@ -173,6 +173,6 @@ def _read(path: Path) -> tuple[bytes, Entry]:
         raise UsageError(
             f"{path} is not finished.",
             why=f"{suite.rounds} of {suite.plan.rounds} rounds were measured.",
-            do=f"The history keeps whole sessions. Measure the rest: tfbuild compare --resume {path}",
+            do=f"The history keeps whole sessions; the rest: tfbuild compare --resume {path}",
         )
     return data, entry(suite, sha256=hashlib.sha256(data).hexdigest(), size=len(data))
