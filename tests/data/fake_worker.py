@@ -3,14 +3,19 @@
 It behaves as `behaviour.json` beside the interpreter (a link) says:
 seconds: {architecture: seconds for one timed epoch}, else 1.0 for each;
 at: the architecture before which the trouble comes ("" for before the import, "peak" there);
-trouble: a signal's name, "hang", "exit", "error", or text to say on stdout;
+trouble: a signal's name, "hang", "hang with a child" (logged), "exit", "error", or text to say on
+  stdout; "call LIBRARY" calls f() of it, "limit" asks for more memory than it may have, "eat" takes
+  memory without end;
 stderr: text to write there first; first_loss, data, tensorflow: as reported.
 Each process adds a line to `log.jsonl` there: its request and what the environment looked like.
 """
 
+import ctypes
 import json
 import os
+import resource
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -32,20 +37,57 @@ def tell(event: str, **fields: object) -> None:
     sys.stdout.flush()
 
 
+def log(**fields: object) -> None:
+    with (HOME.parent / "log.jsonl").open("a") as file:
+        file.write(json.dumps({"name": HOME.name, "pid": os.getpid(), **fields}) + "\n")
+
+
+def hang_with_a_child() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    log(child=child.pid)
+    child.wait()
+
+
+def fail() -> None:
+    tell("error", architecture=None, message="ImportError: no module named 'tensorflow'")
+    sys.exit(1)
+
+
+def limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+    try:
+        bytearray(2**33)
+    except MemoryError as error:
+        tell("error", architecture="mnist_mlp", message=f"{type(error).__name__}: {error}")
+        sys.exit(1)
+
+
+def eat() -> None:
+    kept = []
+    while True:
+        kept.append(bytearray(b"x" * 2**20))
+
+
+TROUBLES = {
+    "hang": lambda: time.sleep(600),
+    "hang with a child": hang_with_a_child,
+    "exit": lambda: sys.exit(3),
+    "error": fail,
+    "leave": lambda: sys.exit(0),
+    "limit": limit,
+    "eat": eat,
+}
+
+
 def trouble(behaviour: dict[str, object]) -> None:
     kind = str(behaviour["trouble"])
-    if kind.startswith("SIG"):
+    if kind in TROUBLES:
+        TROUBLES[kind]()
+    elif kind.startswith("SIG"):
         os.kill(os.getpid(), signal.Signals[kind])
         time.sleep(60)
-    elif kind == "hang":
-        time.sleep(600)
-    elif kind == "exit":
-        sys.exit(3)
-    elif kind == "error":
-        tell("error", architecture=None, message="ImportError: no module named 'tensorflow'")
-        sys.exit(1)
-    elif kind == "leave":
-        sys.exit(0)
+    elif kind.startswith("call "):
+        ctypes.CDLL(kind.removeprefix("call ")).f()
     else:
         sys.stdout.write(kind + "\n")
         sys.stdout.flush()
@@ -54,9 +96,7 @@ def trouble(behaviour: dict[str, object]) -> None:
 def main() -> None:
     request = json.loads(sys.stdin.read())
     behaviour = json.loads(BEHAVIOUR.read_text()) if BEHAVIOUR.exists() else {}
-    with (HOME.parent / "log.jsonl").open("a") as log:
-        entry = {"name": HOME.name, "pid": os.getpid(), "request": request}
-        log.write(json.dumps({**entry, "environ": dict(os.environ)}) + "\n")
+    log(request=request, environ=dict(os.environ))
     sys.stderr.write(behaviour.get("stderr", ""))
     sys.stderr.flush()
     if behaviour.get("at") == "":

@@ -12,10 +12,13 @@ from tfbuild.process import Completed, ProcessError
 _GUARD = re.compile(r"compiled to use (.+?) instructions, but these aren't available")
 # TensorFlow's allocator, NumPy, Python, C++ and the C library, when they are refused memory.
 _MEMORY = re.compile(
-    r"ResourceExhausted|OOM when allocating|MemoryError|bad_alloc|Cannot allocate memory"
+    r"ResourceExhausted|MemoryError|bad_alloc|Cannot allocate memory"
     r"|Unable to allocate .+ for an array|[Oo]ut of memory|ENOMEM"
 )
+_TENSOR = re.compile(r"OOM when allocating tensor[^\n\"]*")
+"""What TensorFlow says of the tensor for which there was no room."""
 _LAST_LINES = 12
+_LONGEST = 500
 _LESS = (
     "Close other programs, raise the limit (ulimit -v, memory.max), or train less at once with "
     "--architectures or --batch."
@@ -61,13 +64,8 @@ def explain(failed: Failure) -> TfbuildError:
         return error
     if done.signal_name == "SIGKILL":
         return _killed(failed)
-    said = f"{failed.error}\n{done.stderr}" if failed.error or not done.ok else ""
-    if memory := _MEMORY.search(said):
-        return BenchError(
-            f"{name} ran out of memory{where}.",
-            why=_line(said, memory.start()),
-            do=_LESS,
-        )
+    if why := _lack_of_memory(f"{failed.error}\n{done.stderr}"):
+        return BenchError(f"{name} ran out of memory{where}.", why=why, do=_LESS)
     if failed.error:
         return BenchError(f"{name} cannot train{where}.", why=failed.error)
     how = f"failed with exit code {done.exit_code}"
@@ -112,10 +110,12 @@ def _lacking(name: str, evidence: str) -> tuple[str, str, str]:
     )
 
 
-def _line(text: str, place: int) -> str:
-    """Return the line around a place."""
-    begin = text.rfind("\n", 0, place) + 1
-    return text[begin:].split("\n", 1)[0].strip()[:500]
+def _lack_of_memory(said: str) -> str:
+    """Return the words that say that memory ran out, "" if none do."""
+    if tensor := _TENSOR.search(said):
+        return tensor[0]
+    lines = (line.strip() for line in said.splitlines() if _MEMORY.search(line))
+    return next(lines, "")[:_LONGEST]
 
 
 def _last(done: Completed) -> str:

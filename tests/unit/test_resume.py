@@ -1,0 +1,280 @@
+"""Sessions that were interrupted, and how they go on."""
+
+import fcntl
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import DATA
+from tests.unit.test_bench import HOST, PLAN, SETTING, Lab
+from tfbuild import artifact, bench, machine
+from tfbuild.bench import Around, Contender, Plan, Suite, workload
+from tfbuild.errors import BenchError, NothingToDoError, TfbuildError, UsageError
+from tfbuild.machine import Machine
+from tfbuild.spec import Environment
+
+HERE = machine.read(HOST)
+
+
+def orders(suite: Suite) -> list[tuple[Any, ...]]:
+    """Everything that the plan decides."""
+    return [
+        (
+            run.round,
+            run.position,
+            run.subject,
+            run.seed,
+            [each.architecture for each in run.samples],
+        )
+        for run in suite.runs
+    ]
+
+
+def interrupted(lab: Lab, *environments: Environment, step: int = 14, plan: Plan = PLAN) -> Suite:
+    """Return what is left of a session of two that is interrupted in its third round."""
+
+    def interrupt(steps: int) -> None:
+        if steps == step:
+            raise KeyboardInterrupt
+
+    lab.told.on_step = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        lab.measure(*environments, plan=plan)
+    lab.told.on_step = lambda _: None
+    return artifact.load(Suite, lab.path)
+
+
+def resumed(lab: Lab, *environments: Environment, here: Machine = HERE) -> Suite:
+    return bench.resume(
+        artifact.load(Suite, lab.path),
+        [Contender(environment=each, setting=SETTING) for each in environments],
+        Around(
+            here=here,
+            data_folder=Path("/data"),
+            path=lab.path,
+            worker=DATA / "fake_worker.py",
+        ),
+        lab.told,
+    )
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
+
+
+@pytest.fixture
+def pair(lab: Lab) -> tuple[Environment, Environment]:
+    return lab.environment("a"), lab.environment("b")
+
+
+def test_it_goes_on_as_if_nothing_had_happened(
+    lab: Lab, pair: tuple[Environment, Environment]
+) -> None:
+    kept = interrupted(lab, *pair)
+    assert kept.rounds == 2
+    before = len(lab.log())
+    suite = resumed(lab, *pair)
+    # Two environments are met, and two rounds of two are run: nothing is measured twice.
+    assert len(lab.log()) - before == 2 + 2 * 2
+    assert suite.runs[:4] == kept.runs
+    assert (suite.rounds, suite.stopped, suite.started_at) == (4, "rounds", kept.started_at)
+    assert "Interrupted after 2 rounds" in suite.notes[0]
+    assert artifact.load(Suite, lab.path) == suite
+    lab.path.unlink()
+    assert orders(lab.measure(*pair)) == orders(suite)
+
+
+def test_the_variables_are_those_of_the_first_rounds(
+    lab: Lab, pair: tuple[Environment, Environment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
+    interrupted(lab, *pair)
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "1")
+    resumed(lab, *pair)
+    assert {entry["environ"]["TF_ENABLE_ONEDNN_OPTS"] for entry in lab.log()} == {"0"}
+
+
+def test_a_worker_that_crashes_in_the_fifth_of_eight_rounds_costs_no_round_before(
+    lab: Lab, pair: tuple[Environment, Environment]
+) -> None:
+    broken = lab.folder / "b/behaviour.json"
+
+    def crash(steps: int) -> None:
+        if steps == 4 * 6 + 1:
+            broken.write_text(json.dumps({"trouble": "SIGSEGV", "at": "imdb_fasttext"}))
+
+    lab.told.on_step = crash
+    plan = replace(PLAN, rounds=8)
+    with pytest.raises(BenchError, match="killed by SIGSEGV while training imdb_fasttext"):
+        lab.measure(*pair, plan=plan)
+    assert artifact.load(Suite, lab.path).rounds == 4
+    assert lab.told.notes == [f"4 of 8 rounds are kept in {lab.path}; go on with: {lab.resume}"]
+    broken.write_text("{}")
+    assert resumed(lab, *pair).rounds == 8
+
+
+def test_a_finished_session_has_nothing_to_resume(
+    lab: Lab, pair: tuple[Environment, Environment]
+) -> None:
+    lab.measure(*pair, plan=replace(PLAN, rounds=1))
+    before = lab.path.read_bytes()
+    with pytest.raises(NothingToDoError, match="is finished: 1 round"):
+        resumed(lab, *pair)
+    assert lab.path.read_bytes() == before
+
+
+Change = Callable[[Machine], Machine]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda here: replace(here, brand="Other CPU"), ["CPU: Test CPU then, Other CPU now"]),
+        (lambda here: replace(here, features=frozenset({"avx2"})), ["features: without fma"]),
+        (lambda here: replace(here, cpus=64), ["number of CPUs: 2 then, 64 now"]),
+        (lambda here: replace(here, memory_bytes=2**30), ["memory:", "1.0 GiB now"]),
+        (lambda here: replace(here, cpu_quota=0.5), ["quota of CPU time", "0.5 now"]),
+    ],
+    ids=["brand", "features", "cpus", "memory", "quota"],
+)
+def test_another_machine_is_refused_before_anything_is_started(
+    lab: Lab, pair: tuple[Environment, Environment], change: Change, words: list[str]
+) -> None:
+    here = replace(HERE, cpus=2, memory_bytes=2**34)
+    kept = replace(interrupted(lab, *pair), machine=here)
+    artifact.save(kept, lab.path)
+    before = len(lab.log())
+    with pytest.raises(UsageError, match="another machine") as caught:
+        resumed(lab, *pair, here=change(here))
+    assert all(word in caught.value.why for word in words), caught.value.why
+    assert len(lab.log()) == before
+    assert artifact.load(Suite, lab.path) == kept
+
+
+def test_a_new_kernel_and_a_new_tfbuild_are_noted(
+    lab: Lab, pair: tuple[Environment, Environment]
+) -> None:
+    kept = interrupted(lab, *pair)
+    artifact.save(replace(kept, tfbuild="0.0.1"), lab.path)
+    suite = resumed(lab, *pair, here=replace(HERE, kernel="99.1"))
+    assert "other kernel, tfbuild 0.0.1 before" in suite.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"wheel_sha256": "f" * 64}, ["wheel's SHA-256"]),
+        ({"packages": ("numpy==2.0.0",)}, ["without numpy==1.26.4; now also numpy==2.0.0"]),
+        ({"version": "2.8.5"}, ["version: 2.8.4 then, 2.8.5 now"]),
+    ],
+    ids=["wheel", "packages", "version"],
+)
+def test_another_environment_is_refused(
+    lab: Lab,
+    pair: tuple[Environment, Environment],
+    change: dict[str, Any],
+    words: list[str],
+) -> None:
+    kept = interrupted(lab, *pair)
+    with pytest.raises(UsageError, match="b is not what it was") as caught:
+        resumed(lab, pair[0], replace(pair[1], **change))
+    assert all(word in caught.value.why for word in words), caught.value.why
+    assert artifact.load(Suite, lab.path) == kept
+
+
+def test_another_python_is_refused(lab: Lab, pair: tuple[Environment, Environment]) -> None:
+    interrupted(lab, *pair)
+    (lab.folder / "a/behaviour.json").write_text(json.dumps({"tensorflow": "2.9.0"}))
+    with pytest.raises(UsageError, match="a is not what it was") as caught:
+        resumed(lab, *pair)
+    assert caught.value.why == "TensorFlow: 2.8.4 then, 2.9.0 now"
+
+
+def test_other_data_is_refused_and_the_earlier_rounds_stay(
+    lab: Lab, pair: tuple[Environment, Environment]
+) -> None:
+    kept = interrupted(lab, *pair)
+    for name in "ab":
+        (lab.folder / name / "behaviour.json").write_text(json.dumps({"data": "real"}))
+    with pytest.raises(BenchError, match="on generated data, and now on real data"):
+        resumed(lab, *pair)
+    assert artifact.load(Suite, lab.path).runs == kept.runs
+
+
+def test_a_script_that_has_changed_is_refused(
+    lab: Lab, pair: tuple[Environment, Environment]
+) -> None:
+    path = lab.folder / "my train.py"
+    path.write_text("print('one')")
+    script = workload.parse(f"'{path}' --size 'large one'")
+    assert (script.name, script.arguments) == ("my-train", ("--size", "large one"))
+    assert workload.parse(str(path)) == replace(script, arguments=())
+    plan = replace(PLAN, architectures=(script.name,), script=script)
+    interrupted(lab, *pair, step=6, plan=plan)
+    assert lab.log()[-1]["request"]["script"] == {
+        "path": str(path),
+        "name": "my-train",
+        "arguments": ["--size", "large one"],
+    }
+    path.write_text("print('two')")
+    with pytest.raises(UsageError, match="has changed since"):
+        resumed(lab, *pair)
+    path.unlink()
+    with pytest.raises(UsageError, match="not there any more"):
+        resumed(lab, *pair)
+
+
+def test_two_processes_never_measure_into_one_file(
+    lab: Lab, pair: tuple[Environment, Environment]
+) -> None:
+    kept = interrupted(lab, *pair)
+    with lab.path.with_name(f".{lab.path.name}.lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="is in use"):
+            resumed(lab, *pair)
+    assert artifact.load(Suite, lab.path) == kept
+    assert resumed(lab, *pair).rounds == 4
+
+
+def test_peaks_that_are_missing_are_measured_and_no_round_is_run(
+    lab: Lab, pair: tuple[Environment, Environment]
+) -> None:
+    whole = lab.measure(*pair, plan=replace(PLAN, rounds=1))
+    # Interrupted while the peaks were measured.
+    artifact.save(replace(whole, finished_at=None, stopped=None), lab.path)
+    before = len(lab.log())
+    suite = bench.resume(
+        artifact.load(Suite, lab.path),
+        [Contender(environment=each, setting=SETTING) for each in pair],
+        Around(
+            here=HERE,
+            data_folder=None,
+            path=lab.path,
+            has_peaks=True,
+            worker=DATA / "fake_worker.py",
+        ),
+        lab.told,
+    )
+    assert [entry["request"]["peak"] for entry in lab.log()[before:]] == [False] * 2 + [True] * 2
+    assert (len(suite.peaks), suite.stopped, suite.runs) == (2, "rounds", whole.runs)
+    assert suite.finished_at is not None
+    assert suite.finished_at > datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "names no script"),
+        ("nothing.py", "nothing.py is no file"),
+        ("'open", "cannot be read"),
+    ],
+)
+def test_workloads_that_are_none(text: str, words: str) -> None:
+    with pytest.raises(TfbuildError, match=words):
+        workload.parse(text)
