@@ -77,7 +77,8 @@ def _show(session: "Session") -> None:
     one, *others = session.sides
     if others:
         # One environment in several settings: what there is to tell is what they change.
-        tables.compared(of_suite(session.suite, samples=[str(session.path)]), out)
+        found = of_suite(session.suite, samples=[str(session.path)])
+        tables.compared(found, out, [session.suite])
     else:
         tables.measured(one, times(one), about_one(one), out)
     tables.files([session.path], out)

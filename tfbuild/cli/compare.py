@@ -102,7 +102,7 @@ def compare(  # noqa: PLR0917 - a command has as many parameters as it has optio
 
 
 def _show(comparison: "Comparison", path: Path, *, as_json: bool) -> None:
-    from tfbuild import artifact
+    from tfbuild import artifact, saved
     from tfbuild.cli import console, tables
 
     if as_json:
@@ -111,7 +111,7 @@ def _show(comparison: "Comparison", path: Path, *, as_json: bool) -> None:
         artifact.save(comparison, path)
         return
     out = console.results()
-    tables.compared(comparison, out)
+    tables.compared(comparison, out, [saved.load(Path(each)) for each in comparison.samples])
     artifact.save(comparison, path)
     tables.files([*map(Path, comparison.samples), path], out)
 

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from tfbuild.cli import bars, more_tables, notes
+from tfbuild.cli.bars import Bar
+from tfbuild.report import who, words
 from tfbuild.stats import Verdict
 
 if TYPE_CHECKING:
@@ -13,18 +16,16 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tfbuild.bench.suite import Side, Subject
+    from tfbuild.bench.suite import Side, Subject, Suite
     from tfbuild.compare import Comparison, Contrast, Times
     from tfbuild.concerns import Concern
     from tfbuild.stats import Estimate
 
+MOST_TABLES = 4
+"""Of more candidates than this, only the means are shown."""
 WIDE = 96
 NARROW = 80
 STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red", Verdict.INCONCLUSIVE: "yellow"}
-YEAR_2017 = (
-    "2017 columns: a K80, and 8 vCPU with the pip wheel and with a compiled one; the last column "
-    "is this time over the K80's. One run each, TensorFlow 1.2, other machines: context, no more."
-)
 
 
 def seconds(value: float) -> str:
@@ -55,25 +56,95 @@ def _bound(value: float) -> str:
     return ">999"
 
 
-def compared(comparison: "Comparison", out: "Console") -> None:
-    """Print a comparison: who is who, a table for each candidate, and what to know of it."""
-    letters = [chr(ord("A") + n) for n in range(len(comparison.contrasts) + 1)]
-    whos = (comparison.baseline, *(each.candidate for each in comparison.contrasts))
-    for letter, who in zip(letters, whos, strict=True):
-        out.print(Text(f"{letter}  {named(who)}"))
-    for letter, contrast in zip(letters[1:], comparison.contrasts, strict=True):
-        out.print()
-        tables = [_contrast(contrast, letter, with_2017=True)]
-        if out.width < WIDE:
-            tables = [_contrast(contrast, letter, with_2017=False)]
-            tables.append(_of_2017([row.candidate for row in contrast.rows], letter))
-        for place, table in enumerate(tables):
-            if place:
-                out.print()
-            _whole(table, out)
+def compared(comparison: "Comparison", out: "Console", suites: Sequence["Suite"] = ()) -> None:
+    """Print a comparison: who is who, a table for each candidate, and what to know of it.
+
+    Args:
+        comparison: with at least one contrast.
+        out: where it goes.
+        suites: the sessions that it is made of; with them, start-up and first steps show too.
+    """
+    known = who.cast(comparison.baseline, comparison.contrasts)
+    letters = [letter(number) for number in range(len(known.subjects))]
+    settings = words.differing(known.subjects)
+    for sign, subject, more in zip(letters, known.subjects, settings, strict=True):
+        out.print(Text(", ".join((f"{sign}  {named(subject)}", *more))))
+    pairs = [(letters[a], letters[b]) for a, b in known.places]
+    if len(pairs) > MOST_TABLES:
+        _summary(comparison, pairs, out)
+    else:
+        for contrast, pair in zip(comparison.contrasts, pairs, strict=True):
+            _one(comparison, contrast, pair, out)
+    _print(more_tables.sizes(comparison.curves), out)
+    _print(_apart(who.sides(known.subjects, suites), letters), out)
     out.print()
-    for line in _compared_notes(comparison, letters):
+    for line in notes.compared(comparison, pairs):
         out.print(Text(line))
+
+
+def letter(number: int) -> str:
+    """Return "A" for 0, "Z" for 25, "AA" for 26."""
+    rest, last = divmod(number, 26)
+    return (letter(rest - 1) if rest else "") + chr(ord("A") + last)
+
+
+def _apart(sides: Sequence["Side | None"], letters: Sequence[str]) -> Iterator[Table]:
+    known = [(side, sign) for side, sign in zip(sides, letters, strict=True) if side is not None]
+    if known:
+        yield from more_tables.apart([side for side, _ in known], [sign for _, sign in known])
+
+
+def _one(
+    comparison: "Comparison", contrast: "Contrast", letters: tuple[str, str], out: "Console"
+) -> None:
+    control = comparison.control
+    if control is not None and control.baseline != contrast.baseline:
+        control = None
+    # A user's own script was no part of the study.
+    is_known = any(row.candidate.k80_2017 is not None for row in contrast.rows)
+    is_wide = out.width >= WIDE and is_known
+    _print([_contrast(contrast, letters, control, with_2017=is_wide)], out)
+    _bars([(row.architecture, row.speedup, row.verdict) for row in contrast.rows], out)
+    if is_known and not is_wide:
+        _print([_of_2017([row.candidate for row in contrast.rows], letters[1])], out)
+    both = ([row.baseline for row in contrast.rows], [row.candidate for row in contrast.rows])
+    lettered = list(zip(letters, both, strict=True))
+    _print(more_tables.costs(lettered), out)
+    _print(more_tables.roofline(lettered), out)
+
+
+def _summary(comparison: "Comparison", pairs: Sequence[tuple[str, str]], out: "Console") -> None:
+    """Print one row for each of many candidates: that of the mean."""
+    table = more_tables.plain()
+    table.add_column("geometric mean\nover all", no_wrap=True)
+    for heading in ("speed-\nup", "95 %\ninterval"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("\nverdict", no_wrap=True)
+    rows = [
+        (f"{new} against {old}", each.overall, each.overall_verdict)
+        for (old, new), each in zip(pairs, comparison.contrasts, strict=True)
+    ]
+    for label, found, verdict in rows:
+        table.add_row(label, ratio(found.ratio), interval(found), _verdict(verdict))
+    _print([table], out)
+    _bars(rows, out)
+
+
+def _bars(rows: "Sequence[tuple[str, Estimate, Verdict]]", out: "Console") -> None:
+    shown = [
+        Bar(label=label, ratio=found.ratio, style=STYLES.get(verdict, ""))
+        for label, found, verdict in rows
+    ]
+    out.print()
+    for line in bars.drawn(shown, max(out.width, NARROW), bars.signs(out.encoding)):
+        out.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+
+def _print(tables: Iterable[Table], out: "Console") -> None:
+    """Print tables, each below an empty line."""
+    for table in tables:
+        out.print()
+        _whole(table, out)
 
 
 def measured(
@@ -81,14 +152,21 @@ def measured(
 ) -> None:
     """Print what one environment needed."""
     plan, count = side.suite.plan, len(side.runs)
+    is_known = any(each.k80_2017 is not None for each in times)
     out.print(Text(named(side.who)))
     out.print()
-    _whole(_of_2017(times, ""), out)
+    _whole(_of_2017(times, "", with_2017=is_known), out)
+    for more in (more_tables.costs, more_tables.roofline):
+        _print(more([("now", times)]), out)
+    _print(more_tables.apart([side], ["now"]), out)
     out.print()
     several = f"Geometric mean of {count} rounds, and their standard deviation"
     rounds = "One round" if count == 1 else several
-    out.print(Text(f"{_scaled(plan.scale)} {rounds}; {side.who.setting.intra_threads} threads."))
-    for line in (YEAR_2017, _data(times), *_noted(concerns)):
+    scaled = notes.scaled(plan.scale, is_known=is_known)
+    out.print(Text(f"{scaled} {rounds}; {side.who.setting.intra_threads} threads."))
+    known = [notes.YEAR_2017] if is_known else []
+    prices = [f"Price: {words.price(each)}" for each in more_tables.prices(times)]
+    for line in (*known, notes.data(times), *prices, *notes.noted(concerns)):
         out.print(Text(line))
 
 
@@ -98,16 +176,12 @@ def files(paths: Iterable["Path"], out: "Console") -> None:
         out.print(Text(f"Saved: {path}"), soft_wrap=True)
 
 
-def named(who: "Subject") -> str:
+def named(subject: "Subject") -> str:
     """Return "tensorflow-cpu 2.8.4, Python 3.10.14, Keras 2.8.0 (pip)"."""
-    package = f"{who.distribution} {who.version}"
-    spec = "" if who.spec in {package, package.replace(" ", "==")} else f" ({who.spec})"
-    onednn = "" if who.onednn is None else f", oneDNN {'on' if who.onednn else 'off'}"
-    return f"{package}, Python {who.python}, Keras {who.keras}{onednn}{spec}"
-
-
-def _table() -> Table:
-    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    package = f"{subject.distribution} {subject.version}"
+    spec = "" if subject.spec in {package, package.replace(" ", "==")} else f" ({subject.spec})"
+    onednn = "" if subject.onednn is None else f", oneDNN {'on' if subject.onednn else 'off'}"
+    return f"{package}, Python {subject.python}, Keras {subject.keras}{onednn}{spec}"
 
 
 def _whole(table: Table, out: "Console") -> None:
@@ -120,34 +194,46 @@ def _whole(table: Table, out: "Console") -> None:
         out.width = width
 
 
-def _contrast(contrast: "Contrast", letter: str, *, with_2017: bool) -> Table:
-    table = _table()
+def _contrast(
+    contrast: "Contrast", letters: tuple[str, str], control: "Contrast | None", *, with_2017: bool
+) -> Table:
+    table = more_tables.plain()
     table.add_column("\narchitecture", no_wrap=True)
-    for heading in ("A\ns", f"{letter}\ns", "speed-\nup", "95 %\ninterval"):
+    old, new = letters
+    for heading in (f"{old}\ns", f"{new}\ns", "speed-\nup", "95 %\ninterval"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("\nverdict", no_wrap=True)
     if with_2017:
-        _add_2017_columns(table, letter)
+        _add_2017_columns(table, new)
     for row in contrast.rows:
         cells = [row.architecture, seconds(row.baseline.seconds), seconds(row.candidate.seconds)]
         cells += [ratio(row.speedup.ratio), interval(row.speedup)]
         more = _cells_2017(row.candidate) if with_2017 else []
         table.add_row(*cells, _verdict(row.verdict), *more)
-    mean = [ratio(contrast.overall.ratio), interval(contrast.overall)]
-    table.add_row("geometric mean", "", "", *mean, _verdict(contrast.overall_verdict))
+    _add_overall(table, "geometric mean", contrast)
+    if control is not None:
+        _add_overall(table, f"control: {old} again", control)
     return table
 
 
-def _of_2017(times: Iterable["Times"], letter: str) -> Table:
-    table = _table()
+def _add_overall(table: Table, label: str, contrast: "Contrast") -> None:
+    found = contrast.overall
+    cells = [ratio(found.ratio), interval(found)]
+    table.add_row(label, "", "", *cells, _verdict(contrast.overall_verdict))
+
+
+def _of_2017(times: Iterable["Times"], letter: str, *, with_2017: bool = True) -> Table:
+    table = more_tables.plain()
     table.add_column("\narchitecture", no_wrap=True)
     table.add_column(f"{letter or 'now'}\ns", justify="right", no_wrap=True)
     if not letter:
         table.add_column("\nspread", justify="right", no_wrap=True)
-    _add_2017_columns(table, letter or "now")
+    if with_2017:
+        _add_2017_columns(table, letter or "now")
     for each in times:
         spread = [] if letter else ["-" if each.spread is None else f"{each.spread:.0%}"]
-        table.add_row(each.architecture, seconds(each.seconds), *spread, *_cells_2017(each))
+        then = _cells_2017(each) if with_2017 else []
+        table.add_row(each.architecture, seconds(each.seconds), *spread, *then)
     return table
 
 
@@ -164,45 +250,3 @@ def _cells_2017(times: "Times") -> list[str]:
 
 def _verdict(verdict: Verdict) -> Text:
     return Text(verdict.value, style=STYLES.get(verdict, ""))
-
-
-def _compared_notes(comparison: "Comparison", letters: Sequence[str]) -> Iterator[str]:
-    first = comparison.contrasts[0].overall
-    rounds = "one round" if first.pairs == 1 else f"{first.pairs} rounds"
-    yield _scaled(comparison.scale)
-    yield (
-        f"Speedup: A's time over the other's, geometric mean of {rounds} of fresh processes, "
-        f"{comparison.baseline.intra_threads} threads. Faster or slower: the whole interval lies "
-        f"beyond {comparison.noise:.0%}."
-    )
-    yield YEAR_2017
-    for letter, contrast in zip(letters[1:], comparison.contrasts, strict=True):
-        if letter == letters[1]:
-            yield _data([row.candidate for row in contrast.rows])
-        yield from _noted(contrast.concerns, letter if len(comparison.contrasts) > 1 else "")
-
-
-def _noted(concerns: Iterable["Concern"], letter: str = "") -> Iterator[str]:
-    before = f"{letter}: " if letter else ""
-    for concern in concerns:
-        yield f"Note, {before}{concern.kind}: {concern.what} {concern.do}"
-
-
-def _scaled(scale: str) -> str:
-    if scale == "full":
-        return "Seconds for one epoch of the 2017 study."
-    # What an epoch costs once, to begin and to end it, is multiplied too.
-    return (
-        "Seconds for one epoch of the 2017 study, scaled from the time per sample "
-        f"(scale {scale}); short epochs make them a little long, on both sides alike."
-    )
-
-
-def _data(times: Sequence["Times"]) -> str:
-    kinds: dict[str, list[str]] = {}
-    for each in times:
-        kinds.setdefault(each.data, []).append(each.architecture)
-    if len(kinds) == 1:
-        return f"Data: {next(iter(kinds))} for all."
-    parts = (f"{kind} for {', '.join(names)}" for kind, names in kinds.items())
-    return f"Data: {'; '.join(parts)}."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tfbuild import compare
 from tfbuild.bench.suite import Run, Side, Subject
 from tfbuild.compare import Contrast, Times
-from tfbuild.report import words
+from tfbuild.report import who, words
 from tfbuild.report.value import Report
 from tfbuild.stats import geometric_mean
 
@@ -88,80 +88,57 @@ def view(report: Report) -> View:
     Raises:
         NothingToDoError: no round is finished.
     """
-    return _Maker(report).make()
+    comparison = report.comparison
+    known = who.of_comparison(comparison)
+    made = _contenders(report, known)
+    count = len(comparison.contrasts)
+    control = None
+    if comparison.control is not None:
+        (control,) = _pairs(made, [comparison.control], known.places[count:])
+    return View(
+        report=report,
+        contenders=tuple(each for each in made if control is None or each is not control.candidate),
+        pairs=_pairs(made, comparison.contrasts, known.places[:count]),
+        control=control,
+    )
 
 
-class _Maker:
-    def __init__(self, report: Report) -> None:
-        self.report = report
-        self.sides = [
-            Side(suite=source.suite, subject=place)
-            for source in report.sources
-            for place in range(len(source.suite.subjects))
-        ]
-        self.found: list[tuple[Subject, Side | None, tuple[Times, ...]]] = []
-
-    def make(self) -> View:
-        comparison = self.report.comparison
-        places = [self._places(each) for each in comparison.contrasts]
-        if not comparison.contrasts:
-            self._alone()
-        control = None if comparison.control is None else self._places(comparison.control)
-        names = words.labels([subject for subject, _, _ in self.found])
-        made = [
-            Contender(label=name, series=place, subject=subject, side=side, times=times)
-            for place, (name, (subject, side, times)) in enumerate(
-                zip(names, self.found, strict=True)
-            )
-        ]
-        pairs = self._pairs(made, comparison.contrasts, places)
-        apart = None
-        if comparison.control is not None and control is not None:
-            (apart,) = self._pairs(made, [comparison.control], [control])
-            made = [each for each in made if each is not apart.candidate]
-        return View(report=self.report, contenders=tuple(made), pairs=pairs, control=apart)
-
-    @staticmethod
-    def _pairs(
-        made: Sequence[Contender],
-        contrasts: Sequence[Contrast],
-        places: Sequence[tuple[int, int]],
-    ) -> tuple[Pair, ...]:
-        candidates = [made[b] for _, b in places]
-        labels = words.apart(
-            [each.label for each in candidates], [each.subject for each in candidates]
+def _contenders(report: Report, known: who.Cast) -> list[Contender]:
+    times: dict[int, tuple[Times, ...]] = {}
+    control = report.comparison.control
+    contrasts = (*report.comparison.contrasts, *(() if control is None else (control,)))
+    for contrast, (a, b) in zip(contrasts, known.places, strict=True):
+        times.setdefault(a, tuple(row.baseline for row in contrast.rows))
+        times.setdefault(b, tuple(row.candidate for row in contrast.rows))
+    sides = who.sides(known.subjects, [source.suite for source in report.sources])
+    if not times and sides[0] is not None:
+        times[0] = compare.times(sides[0])
+    return [
+        Contender(label=label, series=n, subject=subject, side=sides[n], times=times.get(n, ()))
+        for n, (label, subject) in enumerate(
+            zip(words.labels(known.subjects), known.subjects, strict=True)
         )
-        one_baseline = len({a for a, _ in places}) == 1
-        return tuple(
-            Pair(
-                contrast=contrast,
-                baseline=made[a],
-                candidate=made[b],
-                label=labels[number],
-                series=made[b].series if one_baseline else number + 1,
-            )
-            for number, (contrast, (a, b)) in enumerate(zip(contrasts, places, strict=True))
+    ]
+
+
+def _pairs(
+    made: Sequence[Contender],
+    contrasts: Sequence[Contrast],
+    places: Sequence[tuple[int, int]],
+) -> tuple[Pair, ...]:
+    candidates = [made[b] for _, b in places]
+    labels = words.apart([each.label for each in candidates], [c.subject for c in candidates])
+    one_baseline = len({a for a, _ in places}) == 1
+    return tuple(
+        Pair(
+            contrast=contrast,
+            baseline=made[a],
+            candidate=made[b],
+            label=labels[number],
+            series=made[b].series if one_baseline else number + 1,
         )
-
-    def _alone(self) -> None:
-        side = self.sides[0]
-        self.found.append((side.who, side, compare.times(side)))
-
-    def _places(self, contrast: Contrast) -> tuple[int, int]:
-        """Return where baseline and candidate of a contrast stand among the contenders."""
-        first = self._place(contrast.baseline, tuple(row.baseline for row in contrast.rows), -1)
-        again = tuple(row.candidate for row in contrast.rows)
-        return first, self._place(contrast.candidate, again, first)
-
-    def _place(self, who: Subject, times: tuple[Times, ...], but: int) -> int:
-        """Find a contender, or add it; `but` is its own baseline, with which it may be equal."""
-        for place, (subject, _, _) in enumerate(self.found):
-            if subject == who and place != but:
-                return place
-        taken = [side for _, side, _ in self.found]
-        side = next((each for each in self.sides if each.who == who and each not in taken), None)
-        self.found.append((who, side, times))
-        return len(self.found) - 1
+        for number, (contrast, (a, b)) in enumerate(zip(contrasts, places, strict=True))
+    )
 
 
 def _seconds(run: Run, architectures: tuple[str, ...]) -> float:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from tfbuild.bench.suite import Subject
+from tfbuild.prices import Price
 from tfbuild.stats import Estimate, Verdict
 
 TITLES = {
@@ -99,6 +100,16 @@ def money(amount: float, currency: str) -> str:
     return f"{currency} {number(amount)}"
 
 
+def price(value: Price) -> str:
+    """Return a price in words, with its date and its source."""
+    return (
+        f"{value.machine} ({value.vcpus} vCPU{'' if value.vcpus == 1 else 's'}), "
+        f"{value.provider} {value.region}, {value.kind}: "
+        f"{money(value.per_hour, value.currency)} an hour on {value.as_of.isoformat()}; "
+        f"{value.source}"
+    )
+
+
 def claim(better: str, than: str, found: Estimate, verdict: Verdict, noise: float) -> str:
     """Return the answer as one sentence.
 
@@ -136,7 +147,7 @@ def labels(subjects: Sequence[Subject]) -> list[str]:
     for name, subject in zip(packages, subjects, strict=True):
         specs.setdefault(name, set()).add(subject.spec)
     found = []
-    for name, subject, setting in zip(packages, subjects, _settings(subjects), strict=True):
+    for name, subject, setting in zip(packages, subjects, differing(subjects), strict=True):
         spec = [cut(subject.spec.rpartition("/")[2], _LONG)] if len(specs[name]) > 1 else []
         again = ["control"] if subject.is_control else []
         apart = ", ".join((*spec, *setting, *again))
@@ -165,7 +176,7 @@ def apart(labels: Sequence[str], subjects: Sequence[Subject]) -> list[str]:
     return [each[len(start) : -1] for each in labels]
 
 
-def _settings(subjects: Sequence[Subject]) -> list[tuple[str, ...]]:
+def differing(subjects: Sequence[Subject]) -> list[tuple[str, ...]]:
     """Return, for each, what it has in its setting that not all have."""
     described = [described_setting(each) for each in subjects]
     return [

@@ -1,6 +1,6 @@
 """What the study's training costs with each contender."""
 
-from tfbuild.cost import Cost, Price
+from tfbuild.cost import Cost
 from tfbuild.report import words
 from tfbuild.report.charts.bars import Bar, draw
 from tfbuild.report.figure import Figure, Panel, Table, key
@@ -26,16 +26,7 @@ def figure(view: View) -> Figure | None:
         "K80's run of 2017 at its price of then.",
         panels=tuple(_panel(view, name, priced) for name, priced in found.items()),
         tables=(_table(found),),
-        remarks=tuple(f"Price: {described(each)}" for each in prices),
-    )
-
-
-def described(price: Price) -> str:
-    """Return a price in words, with its date and its source."""
-    return (
-        f"{price.machine} ({price.vcpus} vCPUs), {price.provider} {price.region}, {price.kind}: "
-        f"{words.money(price.per_hour, price.currency)} an hour on {price.as_of.isoformat()}; "
-        f"{price.source}"
+        remarks=tuple(f"Price: {words.price(each)}" for each in prices),
     )
 
 
