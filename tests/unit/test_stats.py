@@ -25,14 +25,6 @@ def test_t_quantile_agrees_with_scipy(confidence: float, freedom: float) -> None
     assert stats.t_quantile(confidence, freedom) == pytest.approx(expected, rel=1e-8)
 
 
-@pytest.mark.parametrize("a", [0.3, 0.5, 1, 2.5, 20, 400])
-@pytest.mark.parametrize("b", [0.3, 0.5, 1, 2.5, 20, 400])
-@pytest.mark.parametrize("x", [0, 1e-9, 0.01, 0.3, 0.5, 0.9, 0.999, 1])
-def test_incomplete_beta_agrees_with_scipy(a: float, b: float, x: float) -> None:
-    expected = float(special.betainc(a, b, x))
-    assert stats.incomplete_beta(a, b, x, 1 - x) == pytest.approx(expected, rel=1e-9, abs=1e-300)
-
-
 @pytest.mark.parametrize(("confidence", "freedom"), [(0, 3), (1, 3), (-1, 3), (0.9, 0), (0.9, -1)])
 def test_t_quantile_refuses_what_has_none(confidence: float, freedom: float) -> None:
     with pytest.raises(ValueError, match="no t quantile"):
