@@ -9,43 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tfbuild import concerns, reference, stats
+from tfbuild import concerns, stats, sweep
 from tfbuild.bench import contrasts
 from tfbuild.bench.suite import Plan, Scale, Side, Subject, Suite
 from tfbuild.concerns import Concern, bias
-from tfbuild.cost import Cost
-from tfbuild.errors import NothingToDoError, UsageError
-from tfbuild.roofline import Achieved
+from tfbuild.errors import UsageError
+from tfbuild.prices import Price
 from tfbuild.stats import Estimate, Verdict
 from tfbuild.sweep import Curve
+from tfbuild.times import Times, times
+
+__all__ = ["Comparison", "Contrast", "Row", "Times", "check", "compare", "of_suite", "times"]
 
 OVERALL = "geometric mean"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Times:
-    """Seconds for one epoch of the study, now and in 2017."""
-
-    architecture: str
-    seconds: float
-    """Geometric mean over the rounds."""
-    spread: float | None
-    """Standard deviation of the logarithm: 0.03 is about 3 % from round to round; None for one."""
-    k80_2017: float | None
-    """None for a user's script, as the two below."""
-    cpu_pip_2017: float | None
-    """8 vCPU, the prebuilt wheel."""
-    cpu_compiled_2017: float | None
-    """8 vCPU, compiled with AVX2 and FMA."""
-    data: str
-    cost: Cost | None = None
-    """Of the study's run at a given price."""
-    achieved: Achieved | None = None
-
-    @property
-    def of_k80(self) -> float | None:
-        """How many times as long as the K80 it takes: less than 1 is faster than the K80."""
-        return None if self.k80_2017 is None else self.seconds / self.k80_2017
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,62 +78,48 @@ class Comparison:
     """Of a sweep over vCPUs."""
 
 
-def times(side: Side) -> tuple[Times, ...]:
-    """Return the times of one environment, in the order of the plan.
-
-    Raises:
-        NothingToDoError: no round of its session is finished.
-    """
-    if not side.runs:
-        raise NothingToDoError(f"No round of {side.who.spec} is finished.")
-    return tuple(
-        Times(
-            architecture=name,
-            seconds=stats.geometric_mean(side.seconds(name)),
-            spread=stats.spread(side.seconds(name)),
-            k80_2017=_then(name, reference.GPU),
-            cpu_pip_2017=_then(name, reference.CPU_PIP),
-            cpu_compiled_2017=_then(name, reference.CPU_COMPILED),
-            data=side.data(name),
-        )
-        for name in side.suite.plan.architectures
-    )
-
-
-def _then(architecture: str, platform: str) -> float | None:
-    found = reference.runs().get((architecture, platform))
-    return None if found is None else found.epoch_seconds
-
-
 def compare(
     baseline: Side,
     candidates: Sequence[Side],
     *,
     noise: float = stats.NOISE,
     samples: Sequence[str] = (),
+    prices: Sequence[Price] = (),
 ) -> Comparison:
     """Compare each candidate with the baseline.
 
     Sides of one suite are paired by round. Sides of different suites share no rounds: the
     interval is then Welch's, which knows nothing of what changed between the sessions.
 
+    Args:
+        baseline: one contender.
+        candidates: the others.
+        noise: share below which a difference counts as none.
+        samples: names of the files that hold the suites.
+        prices: of CPU machines, at most one for each size, all in one currency.
+
     Raises:
         UsageError: scales or architectures differ, or two sides are the same.
         NothingToDoError: a side has no finished round.
     """
     sides = (baseline, *candidates)
+    terms = _Terms(noise=noise, prices=prices)
     return Comparison(
         baseline=baseline.who,
         scale=baseline.suite.plan.scale,
         noise=noise,
-        contrasts=tuple(_contrast(baseline, each, noise) for each in candidates),
+        contrasts=tuple(_contrast(baseline, each, terms) for each in candidates),
         notes=tuple(dict.fromkeys(note for side in sides for note in side.suite.notes)),
         samples=tuple(samples),
     )
 
 
 def of_suite(
-    suite: Suite, *, noise: float | None = None, samples: Sequence[str] = ()
+    suite: Suite,
+    *,
+    noise: float | None = None,
+    samples: Sequence[str] = (),
+    prices: Sequence[Price] = (),
 ) -> Comparison:
     """Compare all that one session measured, each contender with its baseline.
 
@@ -169,28 +131,36 @@ def of_suite(
         suite: with at least one finished round.
         noise: share below which a difference counts as none; the plan's if None.
         samples: names of the files that hold the suite.
+        prices: of CPU machines, at most one for each size, all in one currency.
 
     Raises:
         NothingToDoError: no round is finished.
     """
-    noise = suite.plan.noise if noise is None else noise
+    terms = _Terms(noise=suite.plan.noise if noise is None else noise, prices=prices)
     sides = tuple(Side(suite=suite, subject=each) for each in range(len(suite.subjects)))
     again = contrasts.control(suite.subjects)
-    control = None if again is None else _contrast(sides[again[0]], sides[again[1]], noise)
-    biased = () if control is None else tuple(bias.about(control.estimates, noise))
-    found = (_contrast(sides[a], sides[b], noise) for a, b in contrasts.pairs(suite.subjects))
+    control = None if again is None else _contrast(sides[again[0]], sides[again[1]], terms)
+    biased = () if control is None else tuple(bias.about(control.estimates, terms.noise))
+    found = (_contrast(sides[a], sides[b], terms) for a, b in contrasts.pairs(suite.subjects))
     return Comparison(
         baseline=sides[0].who,
         scale=suite.plan.scale,
-        noise=noise,
+        noise=terms.noise,
         contrasts=tuple(replace(each, concerns=(*biased, *each.concerns)) for each in found),
         notes=suite.notes,
         samples=tuple(samples),
         control=control,
+        curves=sweep.curves(sides, prices),
     )
 
 
-def _contrast(baseline: Side, candidate: Side, noise: float) -> Contrast:
+@dataclass(frozen=True, kw_only=True)
+class _Terms:
+    noise: float
+    prices: Sequence[Price]
+
+
+def _contrast(baseline: Side, candidate: Side, terms: _Terms) -> Contrast:
     if baseline == candidate:
         raise UsageError(
             f"{baseline.who.spec} is compared with the very same samples.",
@@ -198,33 +168,53 @@ def _contrast(baseline: Side, candidate: Side, noise: float) -> Contrast:
             do=f"Measure it twice: tfbuild compare {baseline.who.spec} {baseline.who.spec}",
         )
     check(baseline.who.spec, baseline.suite.plan, candidate.who.spec, candidate.suite.plan)
-    is_paired = baseline.suite == candidate.suite
-    estimate = stats.paired if is_paired else stats.unpaired
-    level = max(baseline.suite.level, candidate.suite.level)
-    then, now = times(baseline), times(candidate)
-    by_name = {each.architecture: each for each in now}
+    rates = _Rates(
+        is_paired=baseline.suite == candidate.suite,
+        level=max(baseline.suite.level, candidate.suite.level),
+    )
+    by_name = {each.architecture: each for each in times(candidate, terms.prices)}
     rows = []
-    for old in then:
+    for old in times(baseline, terms.prices):
         name = old.architecture
-        speedup = estimate(baseline.seconds(name), candidate.seconds(name), level)
+        speedup, bootstrap = rates.of(baseline.seconds(name), candidate.seconds(name))
         rows.append(
             Row(
                 architecture=name,
                 baseline=old,
                 candidate=by_name[name],
                 speedup=speedup,
-                verdict=stats.verdict(speedup, noise),
+                verdict=stats.verdict(speedup, terms.noise),
+                bootstrap=bootstrap,
             )
         )
-    overall = estimate(_over_architectures(baseline), _over_architectures(candidate), level)
+    overall, bootstrap = rates.of(_over_architectures(baseline), _over_architectures(candidate))
     return Contrast(
         baseline=baseline.who,
         candidate=candidate.who,
         rows=tuple(rows),
         overall=overall,
-        overall_verdict=stats.verdict(overall, noise),
-        concerns=tuple(concerns.about(baseline, candidate, is_paired=is_paired)),
+        overall_verdict=stats.verdict(overall, terms.noise),
+        concerns=tuple(concerns.about(baseline, candidate, is_paired=rates.is_paired)),
+        overall_bootstrap=bootstrap,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rates:
+    is_paired: bool
+    level: float
+    """Of the session that had to be surer, where it looked at its samples several times."""
+
+    def of(
+        self, baseline: Sequence[float], candidate: Sequence[float]
+    ) -> tuple[Estimate, Estimate | None]:
+        """Return the speedup with Student's interval and with the bootstrap's."""
+        if not self.is_paired:
+            return stats.unpaired(baseline, candidate, self.level), None
+        return (
+            stats.paired(baseline, candidate, self.level),
+            stats.bootstrap(baseline, candidate, self.level),
+        )
 
 
 def _over_architectures(side: Side) -> list[float]:

@@ -72,7 +72,6 @@ def bounds(logs: "Floats", confidence: float = CONFIDENCE) -> "tuple[Floats, Flo
     """
     import numpy as np
     from scipy.special import ndtr
-    from scipy.stats import DegenerateDataWarning
     from scipy.stats import bootstrap as resample
 
     count = logs.shape[-1]
@@ -81,7 +80,7 @@ def bounds(logs: "Floats", confidence: float = CONFIDENCE) -> "tuple[Floats, Flo
         return None
     with warnings.catch_warnings():
         # Equal values have no acceleration; they are dealt with below.
-        warnings.simplefilter("ignore", DegenerateDataWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
         found = resample(
             (logs,),
             np.mean,
