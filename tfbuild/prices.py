@@ -23,7 +23,7 @@ STUDY: Final = "2017"
 """Stands for the bundled prices where a file is asked for."""
 _MOST_BYTES: Final = 1_000_000
 _TABLE: Final = "price"
-_EXAMPLE = "Example: tfbuild/data/prices_2017.toml"
+_EXAMPLE: Final = f"Example: {DATA / 'prices_2017.toml'}"
 
 
 @dataclass(frozen=True, kw_only=True)

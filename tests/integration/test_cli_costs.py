@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -13,11 +14,11 @@ from tests.integration.test_cli_compare import tfbuild_here
 from tests.unit.test_cost import published
 
 Run = Callable[..., CompletedProcess[str]]
-PRICES = """
+PRICES = f"""
 provider = "Somewhere"
 region = "west"
 currency = "USD"
-as_of = 2026-11-01
+as_of = {datetime.now(UTC).date()}
 source = "made up"
 [[price]]
 machine = "m-8"

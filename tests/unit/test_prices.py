@@ -1,6 +1,7 @@
 """Prices files, from the bundled one to what strangers may write."""
 
 import json
+import textwrap
 import tomllib
 from datetime import date
 from pathlib import Path
@@ -112,6 +113,14 @@ def test_files_that_cannot_be_prices(tmp_path: Path) -> None:
     (tmp_path / "large.toml").write_text("#" * 1_000_001)
     with pytest.raises(UsageError, match="too large"):
         prices.load(tmp_path / "large.toml")
+
+
+def test_the_example_in_the_readme_is_a_prices_file(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    block = text.split('    provider = "Some cloud"')[1].split("\n\nThe cost is")[0]
+    [price] = load(tmp_path, textwrap.dedent('    provider = "Some cloud"' + block))
+    assert (price.machine, price.vcpus, price.per_hour) == ("n2-standard-8", 8, 0.0971)
+    assert (price.kind, price.billing_seconds, price.minimum_seconds) == ("spot", 1.0, 60.0)
 
 
 def test_it_may_already_be_tomorrow_elsewhere(tmp_path: Path) -> None:
