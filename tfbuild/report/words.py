@@ -168,7 +168,7 @@ def package(subject: Subject) -> str:
 def apart(labels: Sequence[str], subjects: Sequence[Subject]) -> list[str]:
     """Return labels without the package, where all have the same one."""
     names = {package(each) for each in subjects}
-    if len(labels) == 1 or len(names) > 1:
+    if len(labels) < 2 or len(names) > 1:  # noqa: PLR2004
         return list(labels)
     start = f"{names.pop()} ("
     if not all(each.startswith(start) and each.endswith(")") for each in labels):

@@ -14,8 +14,10 @@ from tfbuild.roofline import Achieved
 HEIGHT, TOP, BOTTOM = 330, 24, 290
 MOST = 4
 """Contenders in the drawing; the table holds all."""
-_NEAR = (0.06, 10.0)
-"""A mark so near at the right, and so near up or down, leaves no room for a number there."""
+_BESIDE = 0.045
+"""From a mark to the middle of its number, in the narrowest drawing."""
+_NEAR = (0.04, 13.0)
+"""Across and down, what is nearer than this lies on each other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,12 +127,19 @@ def roof(found: Peak, x: Log, y: Log) -> list[tuple[float, float]]:
 
 
 def _draw_dots(drawing: Drawing, places: Sequence[tuple[Dot, float, float]]) -> None:
+    taken = [(x, y) for _, x, y in places]
     for dot, x, y in places:
         drawing.mark(x, y, dot.who.series, "clear")
     for dot, x, y in places:
-        others = [(a, b) for other, a, b in places if other is not dot]
-        is_taken = any(0 <= a - x < _NEAR[0] and abs(b - y) < _NEAR[1] for a, b in others)
-        drawing.beside(x, y + 4, str(dot.number), left=is_taken)
+        right, left = (x + _BESIDE, y), (x - _BESIDE, y)
+        is_left = _is_taken(right, taken) and not _is_taken(left, taken)
+        taken.append(left if is_left else right)
+        drawing.beside(x, y + 4, str(dot.number), left=is_left)
+
+
+def _is_taken(place: tuple[float, float], others: Sequence[tuple[float, float]]) -> bool:
+    across, down = _NEAR
+    return any(abs(place[0] - x) < across and abs(place[1] - y) < down for x, y in others)
 
 
 def _describe(dots: Sequence[Dot], peaks: dict[int, Peak]) -> str:
