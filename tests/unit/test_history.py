@@ -16,6 +16,7 @@ import scipy.stats
 from tests.unit.test_compare import MACHINE, QUICK, THEN, subject, suite
 from tfbuild import artifact
 from tfbuild.bench import ARCHITECTURES, Plan, Scale, Subject, Suite
+from tfbuild.bench.suite import Script
 from tfbuild.errors import SaveError, UsageError
 from tfbuild.history import Against, Entry, Index, Store, check
 from tfbuild.history.entry import entry, place
@@ -337,6 +338,22 @@ def test_only_like_is_set_beside_like() -> None:
     assert list(outcomes(one, then)) == ["mnist_cnn"]
     # A result is never its own reference, nor is a later one.
     assert outcomes(then, then, session(1)) == {}
+
+
+def test_another_text_of_a_script_is_another_workload() -> None:
+    def scripted(day: int, sha256: str, *arguments: str) -> Suite:
+        script = Script(name="train", path="train.py", sha256=sha256 * 64, arguments=arguments)
+        return session(day, plan=replace(FEW, architectures=("train",), script=script))
+
+    then = scripted(0, "a", "--fast")
+    assert len(outcomes(scripted(1, "a", "--fast"), then)) == 1
+    assert outcomes(scripted(1, "b", "--fast"), then) == {}
+    assert outcomes(scripted(1, "a"), then) == {}
+
+
+def test_a_change_of_the_measuring_tfbuild_is_told() -> None:
+    now = replace(session(1), tfbuild="0.2")
+    assert check(known(now), [known(session(0))]).findings[0].changes == ("tfbuild 0 is now 0.2",)
 
 
 def test_previous_best_and_a_certain_one() -> None:

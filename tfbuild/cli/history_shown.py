@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from tfbuild.cli import console
 from tfbuild.cli.tables import NARROW, interval, ratio, seconds
 from tfbuild.slower import Outcome
 
@@ -89,7 +88,7 @@ def _wheel(group: "Sequence[Line]", out: "Console") -> None:
         newest = line.points[-1]
         mark = "*" if line.change_over_baseline else ""
         table.add_row(
-            line.architecture,
+            Text(line.architecture),
             str(len(line.points)),
             seconds(newest.seconds),
             "-" if newest.speedup is None else ratio(newest.speedup),
@@ -118,7 +117,7 @@ def _finding(finding: "Finding", when: "dict[str, str]", out: "Console") -> None
     table.add_column("", no_wrap=True)
     for each in finding.judged:
         table.add_row(
-            f"  {each.name}",
+            Text(f"  {each.name}"),
             ratio(each.speedup.ratio),
             interval(each.speedup),
             Text(each.outcome.value, style=_STYLES[each.outcome]),
@@ -147,4 +146,4 @@ def _whole(table: Table, out: "Console") -> None:
 
 
 def _say(out: "Console", text: str) -> None:
-    out.print(Text(console.plain(text)))
+    out.print(Text(text))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tfbuild.bench import contrasts
 from tfbuild.bench.setting import Setting, words
-from tfbuild.bench.suite import Side, Subject, Suite
+from tfbuild.bench.suite import Script, Side, Subject, Suite
 from tfbuild.history.model import Entry, Measured, Place
 from tfbuild.machine import Machine
 from tfbuild.target import all_targets
@@ -30,6 +30,7 @@ def entry(suite: Suite, *, sha256: str, size: int) -> Entry:
     return Entry(
         sha256=sha256,
         size=size,
+        tfbuild=suite.tfbuild,
         started_at=suite.started_at,
         scale=suite.plan.scale,
         level=suite.level,
@@ -115,7 +116,8 @@ def _wheel(who: Subject) -> str:
 
 
 def _measured(side: Side, name: str, baseline: int | None) -> Measured:
-    who, architectures = side.who, side.suite.plan.architectures
+    who, plan = side.who, side.suite.plan
+    named = {_workload(name, plan.script): name for name in plan.architectures}
     return Measured(
         wheel=name,
         setting=setting_told(who.setting),
@@ -126,6 +128,14 @@ def _measured(side: Side, name: str, baseline: int | None) -> Measured:
         keras=who.keras,
         numpy=who.numpy,
         baseline=baseline,
-        seconds={each: side.seconds(each) for each in architectures},
-        data={each: side.data(each) for each in architectures},
+        seconds={workload: side.seconds(name) for workload, name in named.items()},
+        data={workload: side.data(name) for workload, name in named.items()},
     )
+
+
+def _workload(name: str, script: Script | None) -> str:
+    """Return the architecture's name; for a script one that changes with its text and arguments."""
+    if script is None:
+        return name
+    told = "\n".join([script.sha256, *script.arguments])
+    return f"{name} {hashlib.sha256(told.encode()).hexdigest()[:6]}"

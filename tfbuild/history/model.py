@@ -42,7 +42,7 @@ class Measured:
     baseline: int | None
     """Index of the contender that it was set against in its session; None for a baseline."""
     seconds: dict[str, tuple[float, ...]]
-    """Of each architecture, in each round: for one epoch of the study."""
+    """Of each architecture or script, in each round: for one epoch of the study."""
     data: dict[str, str]
     """"real", "generated" or "mixed", for each architecture."""
 
@@ -65,6 +65,8 @@ class Entry:
     """Of the file with its samples, which bears this name in the store."""
     size: int
     """Bytes of that file."""
+    tfbuild: str
+    """Version that measured."""
     started_at: datetime
     scale: Scale
     level: float

@@ -70,6 +70,7 @@ class Pair:
         """Yield what else is not as it was."""
         places = ("kernel", "libc", "microcode", "driver", "governor", "turbo")
         wheels = ("version", "tensorflow", "python", "keras", "numpy")
+        yield from _change("tfbuild", self.old.tfbuild, self.new.tfbuild)
         for name in places:
             yield from _change(name, getattr(self.old.place, name), getattr(self.new.place, name))
         for name in wheels:
