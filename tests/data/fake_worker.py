@@ -6,19 +6,25 @@ at: the architecture before which the trouble comes ("" for before the import, "
 trouble: a signal's name, "hang", "hang with a child" (logged), "exit", "error", or text to say on
   stdout; "call LIBRARY" calls f() of it, "limit" asks for more memory than it may have, "eat" takes
   memory without end;
+factors: {field of the setting: {its value as text: factor on the seconds}};
+noise: standard deviation of the logarithm of the seconds, drawn from seed and setting;
+fails: {field of the setting: values with which training fails};
 stderr: text to write there first; first_loss, data, tensorflow: as reported.
 Each process adds a line to `log.jsonl` there: its request and what the environment looked like.
 """
 
 import ctypes
 import json
+import math
 import os
+import random
 import resource
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 LAYER = {
     "kind": "Dense",
@@ -93,8 +99,19 @@ def trouble(behaviour: dict[str, object]) -> None:
         sys.stdout.flush()
 
 
+def seconds(
+    behaviour: dict[str, Any], name: str, setting: dict[str, Any], rng: random.Random
+) -> float:
+    found: float = behaviour.get("seconds", {}).get(name, 1.0)
+    for field, factors in behaviour.get("factors", {}).items():
+        found *= factors.get(str(setting[field]), 1.0)
+    return found * math.exp(rng.gauss(0.0, behaviour.get("noise", 0.0)))
+
+
 def main() -> None:
     request = json.loads(sys.stdin.read())
+    # Noise that a test can repeat: another seed or another setting draws other numbers.
+    rng = random.Random(json.dumps([HOME.name, request["seed"], request["setting"]]))
     behaviour = json.loads(BEHAVIOUR.read_text()) if BEHAVIOUR.exists() else {}
     log(request=request, environ=dict(os.environ))
     sys.stderr.write(behaviour.get("stderr", ""))
@@ -121,13 +138,17 @@ def main() -> None:
         tell("start", architecture=name)
         if behaviour.get("at") == name:
             trouble(behaviour)
-        seconds = behaviour.get("seconds", {}).get(name, 1.0)
+        for field, values in behaviour.get("fails", {}).items():
+            if request["setting"][field] in values:
+                tell("error", architecture=name, message=f"ValueError: no {field} here")
+                sys.exit(1)
+        took = seconds(behaviour, name, request["setting"], rng)
         tell(
             "sample",
             architecture=name,
             data=behaviour.get("data", "generated"),
             parameters=1_000,
-            epoch_seconds=[seconds, seconds],
+            epoch_seconds=[took, took],
             train_samples=600,
             validation_samples=100,
             batch_size=128,
