@@ -128,7 +128,7 @@ def schema_of(text: str | bytes, *, source: str = "JSON") -> str:
 def _decoded(text: str | bytes, source: str) -> Any:  # noqa: ANN401 - whatever JSON holds
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise UsageError(f"{source} is not JSON.", why=str(error)) from error
 
 

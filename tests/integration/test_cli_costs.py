@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.integration.test_cli_compare import tfbuild_here
+from tests.fake_tensorflow import tfbuild_here
 from tests.unit.test_cost import published
 
 Run = Callable[..., CompletedProcess[str]]
