@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.integration.test_cli_compare import tfbuild_here
+from tests.fake_tensorflow import tfbuild_here
 from tests.unit.test_compare import MACHINE
 from tests.unit.test_history import session
 from tfbuild import artifact
