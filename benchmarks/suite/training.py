@@ -53,7 +53,7 @@ def train(
     begun = time.perf_counter()
     arrays = model_of.arrays(source, size)
     model = model_of.build(arrays.facts, xla=xla)
-    fits = _Fits(model_of, model, arrays, workload, source.seed)
+    fits = Fits(model_of, model, arrays, workload, source.seed)
     prepared = time.perf_counter()
     first = fits.run(workload.first(size), shuffle=False)
     stepped = time.perf_counter()
@@ -86,7 +86,7 @@ def train(
     return sample
 
 
-class _Fits:
+class Fits:
     """Calls of `fit` on one model and its data."""
 
     def __init__(

@@ -14,7 +14,7 @@ from scipy import stats as oracle
 from tests.unit.test_bench import HOST, PLAN, SETTING
 from tfbuild import artifact, machine, reference, stats
 from tfbuild.bench import ARCHITECTURES, Plan, Run, Sample, Scale, Subject, Suite
-from tfbuild.bench.suite import Side
+from tfbuild.bench.suite import Script, Side
 from tfbuild.compare import Comparison, Contrast, compare, of_suite, times
 from tfbuild.concerns import Kind, about_one
 from tfbuild.errors import NothingToDoError, UsageError
@@ -226,7 +226,8 @@ def test_other_release_is_said() -> None:
 @pytest.mark.parametrize(
     ("loss", "release", "warned"),
     [
-        (2.3 * 1.001, "2.8.4", False),  # rounding, after a few steps
+        (2.3 * (1 + 2**-22), "2.8.4", False),  # the last digits of a float
+        (2.3 * 1.0001, "2.8.4", True),
         (2.3 * 1.05, "2.8.4", True),
         (2.3 * 1.05, "2.8.0", True),
         (2.3 * 1.05, "2.21.0", False),  # another release may initialise otherwise
@@ -242,8 +243,45 @@ def test_first_losses_tell_whether_both_compute_the_same(
     assert (Kind.OTHER_LOSSES in kinds(found)) is warned
     if warned:
         what = next(c.what for c in found.concerns if c.kind is Kind.OTHER_LOSSES)
-        assert "mnist_cnn" in what
+        assert "do not compute the same thing" in what
+        # Over the larger of the two.
+        assert f"mnist_cnn by {'4.8' if loss > 2.4 else '0.01'} %" in what
         assert "mnist_mlp" not in what
+
+
+@pytest.mark.parametrize("change", [{"xla": True}, {"batch": 64}], ids=["xla", "batch"])
+def test_first_losses_of_other_batches_or_another_dropout_are_not_compared(
+    change: dict[str, Any],
+) -> None:
+    other = subject("b")
+    other = replace(other, setting=replace(other.setting, **change))
+    found = versus(
+        suite(flat, loss=lambda who, _round, _name: 2.3 + who, subjects=[subject("a"), other])
+    )
+    assert Kind.OTHER_LOSSES not in kinds(found)
+
+
+def test_other_releases_are_told_that_losses_are_not_compared() -> None:
+    found = versus(suite(flat, subjects=[subject("a"), subject("b", "2.21.0")]))
+    told = next(c.do for c in found.concerns if c.kind is Kind.OTHER_TENSORFLOW)
+    assert "first losses are not compared" in told
+    near = versus(suite(flat, subjects=[subject("a"), subject("b", "2.8.0")]))
+    told = next(c.do for c in near.concerns if c.kind is Kind.OTHER_TENSORFLOW)
+    assert "losses" not in told
+
+
+def test_first_losses_of_a_script_are_compared_roughly() -> None:
+    plan = replace(
+        QUICK, architectures=("own",), script=Script(name="own", path="own.py", sha256="0" * 64)
+    )
+
+    def found(factor: float) -> set[Kind]:
+        return kinds(
+            versus(suite(flat, plan=plan, loss=lambda who, _r, _n: 2.0 * factor if who else 2.0))
+        )
+
+    assert Kind.OTHER_LOSSES not in found(1.14)
+    assert Kind.OTHER_LOSSES in found(2)
 
 
 def test_a_loss_that_is_no_number_is_not_the_same_as_one_that_is() -> None:

@@ -3,8 +3,13 @@
 from collections.abc import Iterator
 
 from tfbuild.bench.suite import Side, Subject
-from tfbuild.concerns.losses import disagreeing
+from tfbuild.concerns import losses
 from tfbuild.concerns.model import Concern, Kind
+
+_NO_LOSSES = (
+    " The same seed draws other first weights in another release, so first losses are not "
+    "compared; models, samples and steps are."
+)
 
 
 def about(baseline: Side, candidate: Side) -> Iterator[Concern]:
@@ -14,7 +19,8 @@ def about(baseline: Side, candidate: Side) -> Iterator[Concern]:
         yield Concern(
             kind=Kind.OTHER_TENSORFLOW,
             what=f"TensorFlow {a.tensorflow} against {b.tensorflow}.",
-            do="The ratio is of release and build together.",
+            do="The ratio is of release and build together."
+            + ("" if losses.are_comparable(baseline, candidate) else _NO_LOSSES),
         )
     if a.onednn is not None and b.onednn is not None and a.onednn != b.onednn:
         yield Concern(
@@ -35,13 +41,7 @@ def about(baseline: Side, candidate: Side) -> Iterator[Concern]:
             what=f"The two sides trained other models or amounts: {', '.join(other)}.",
             do="Times per sample still compare, but not exactly; measure both with one tfbuild.",
         )
-    same_release = a.tensorflow.split(".")[:2] == b.tensorflow.split(".")[:2]
-    if same_release and (odd := disagreeing(baseline, candidate)):
-        yield Concern(
-            kind=Kind.OTHER_LOSSES,
-            what=f"First losses differ for the same seed: {', '.join(odd)}.",
-            do="The two wheels may not compute the same thing; speed is then the lesser question.",
-        )
+    yield from losses.about_sameness(baseline, candidate)
 
 
 def _switch(who: Subject) -> str:
