@@ -12,9 +12,9 @@ from typing import ClassVar
 from tfbuild import concerns, stats, sweep
 from tfbuild.bench import contrasts
 from tfbuild.bench.suite import Plan, Scale, Side, Subject, Suite
-from tfbuild.concerns import Concern, bias
+from tfbuild.concerns import Concern, bias, costs
 from tfbuild.errors import UsageError
-from tfbuild.prices import Price
+from tfbuild.prices import Price, together
 from tfbuild.stats import Estimate, Verdict
 from tfbuild.sweep import Curve
 from tfbuild.times import Times, times
@@ -100,9 +100,11 @@ def compare(
 
     Raises:
         UsageError: scales or architectures differ, or two sides are the same.
+        UsageError: prices of several providers, regions, kinds or currencies.
         NothingToDoError: a side has no finished round.
     """
     sides = (baseline, *candidates)
+    together(prices)
     terms = _Terms(noise=noise, prices=prices)
     return Comparison(
         baseline=baseline.who,
@@ -134,8 +136,10 @@ def of_suite(
         prices: of CPU machines, at most one for each size, all in one currency.
 
     Raises:
+        UsageError: prices of several providers, regions, kinds or currencies.
         NothingToDoError: no round is finished.
     """
+    together(prices)
     terms = _Terms(noise=suite.plan.noise if noise is None else noise, prices=prices)
     sides = tuple(Side(suite=suite, subject=each) for each in range(len(suite.subjects)))
     again = contrasts.control(suite.subjects)
@@ -194,7 +198,10 @@ def _contrast(baseline: Side, candidate: Side, terms: _Terms) -> Contrast:
         rows=tuple(rows),
         overall=overall,
         overall_verdict=stats.verdict(overall, terms.noise),
-        concerns=tuple(concerns.about(baseline, candidate, is_paired=rates.is_paired)),
+        concerns=(
+            *concerns.about(baseline, candidate, is_paired=rates.is_paired),
+            *costs.about_sides([baseline, candidate], terms.prices),
+        ),
         overall_bootstrap=bootstrap,
     )
 

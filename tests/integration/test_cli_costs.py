@@ -11,7 +11,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.fake_tensorflow import tfbuild_here
+from tests.unit.test_compare import subject, suite
 from tests.unit.test_cost import published
+from tfbuild import artifact
 
 Run = Callable[..., CompletedProcess[str]]
 PRICES = f"""
@@ -100,3 +102,42 @@ def test_refusals(
     assert said in " ".join(err.split())
     assert out == ""
     assert not (tmp_path / "results").exists()
+
+
+def test_a_comparison_has_costs_in_its_table_and_its_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two CPUs at 0.0159105 an hour, 20 epochs of 10 s; the K80 had cost 0.013471404."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    artifact.save(suite(lambda who, _, __: 10 / (1 + who)), tmp_path / "both.suite.json")
+    words = ["compare", "both.suite.json", "--prices", "2017"]
+    assert tfbuild_here(monkeypatch, *words, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    [row, *_] = document["contrasts"][0]["rows"]
+    assert row["architecture"] == "mnist_mlp"
+    assert row["baseline"]["cost"]["seconds"] == pytest.approx(200)
+    assert row["baseline"]["cost"]["amount"] == pytest.approx(200 / 3600 * 0.0159105)
+    expected = 100 / 3600 * 0.0159105 / 0.013471404
+    assert row["candidate"]["cost"]["of_k80"] == pytest.approx(expected, rel=1e-5)
+    concerns = {each["kind"]: each for each in document["contrasts"][0]["concerns"]}
+    assert "2017-07-05" in concerns["old prices"]["what"]
+    assert tfbuild_here(monkeypatch, *words) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines()[:-2])) <= 80
+    assert f"{expected:.2f}x" in shown or f"{expected:.3f}x" in shown
+
+
+def test_a_comparison_with_a_file_that_has_no_such_size_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(PRICES)
+    artifact.save(suite(lambda who, _, __: 10 / (1 + who)), tmp_path / "both.suite.json")
+    artifact.save(suite(lambda *_: 10, subjects=[subject()]), tmp_path / "one.suite.json")
+    more = ["--prices", "mine.toml", "--price-kind", "spot"]
+    for words in (["compare", "both.suite.json"], ["bench", "one.suite.json"]):
+        assert tfbuild_here(monkeypatch, *words, *more) == 0
+        assert "No price for 2 vCPUs; there are those for 8." in " ".join(
+            capsys.readouterr().out.split()
+        )

@@ -10,8 +10,11 @@ from tfbuild.cli.bench_options import Options
 from tfbuild.cli.spread import spread
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfbuild.bench import Suite
     from tfbuild.cli.measuring import Session
+    from tfbuild.prices import Price
 
 
 def _suite() -> "type[Suite]":
@@ -46,12 +49,14 @@ def bench(
     Example: tfbuild bench tensorflow-cpu==2.20.0 --architectures mnist_cnn
     """
     from tfbuild import artifact
+    from tfbuild.cli import price_options
 
+    prices = price_options.chosen(options)
     session = _session(ctx, options, spec)
     if options.json:
         sys.stdout.write(artifact.to_json(session.suite))
         return
-    _show(session)
+    _show(session, prices)
 
 
 def _session(ctx: typer.Context, options: Options, spec: str | None) -> "Session":
@@ -68,17 +73,18 @@ def _session(ctx: typer.Context, options: Options, spec: str | None) -> "Session
     return measuring.measure([what], options, command="bench")
 
 
-def _show(session: "Session") -> None:
+def _show(session: "Session", prices: "Sequence[Price]") -> None:
     from tfbuild.cli import console, tables
     from tfbuild.compare import of_suite, times
-    from tfbuild.concerns import about_one
+    from tfbuild.concerns import about_one, costs
 
     out = console.results()
     one, *others = session.sides
     if others:
         # One environment in several settings: what there is to tell is what they change.
-        found = of_suite(session.suite, samples=[str(session.path)])
+        found = of_suite(session.suite, samples=[str(session.path)], prices=prices)
         tables.compared(found, out, [session.suite])
     else:
-        tables.measured(one, times(one), about_one(one), out)
+        about = (*about_one(one), *costs.about_sides([one], prices))
+        tables.measured(one, times(one, prices), about, out)
     tables.files([session.path], out)

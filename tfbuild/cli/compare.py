@@ -15,6 +15,7 @@ from tfbuild.cli.spread import spread
 if TYPE_CHECKING:
     from tfbuild.bench.suite import Side
     from tfbuild.compare import Comparison
+    from tfbuild.prices import Price
     from tfbuild.spec import Spec
     from tfbuild.study import Study
 
@@ -72,28 +73,21 @@ def compare(  # noqa: PLR0917 - a command has as many parameters as it has optio
 
     Example: tfbuild compare pip compiled
     """
-    from tfbuild.cli import price_options as costs
-    from tfbuild.cli import resumed, study_shown
+    from tfbuild.cli import price_options, resumed, study_shown
     from tfbuild.spec import parse
 
     most = slower_option.limit(fail_if_slower)
-    prices = costs.chosen(
-        options.prices,
-        provider=options.provider,
-        region=options.region,
-        kind=options.price_kind,
-        machine=options.machine,
-    )
+    prices = price_options.chosen(options)
     if options.resume is not None:
         resumed.check(ctx, [each for each in (baseline, *(candidates or ())) if each])
-        comparison, path = _resumed(options.resume, options)
+        comparison, path = _resumed(options.resume, options, prices)
     else:
         texts = [resumed.needed(baseline, "compare"), *(candidates or ())]
         specs = [parse(each) for each in texts]
         if [spec.kind for spec in specs] == ["study"]:
             study_shown.show(prices, options.output_dir, as_json=options.json)
             return
-        comparison, path = _compare(specs, options)
+        comparison, path = _compare(specs, options, prices)
     # Shown before it is saved: what hours have measured shall not wait for a full disk.
     _show(comparison, path, as_json=options.json)
     if most is not None:
@@ -116,32 +110,40 @@ def _show(comparison: "Comparison", path: Path, *, as_json: bool) -> None:
     tables.files([*map(Path, comparison.samples), path], out)
 
 
-def _resumed(file: Path, options: Options) -> tuple["Comparison", Path]:
+def _resumed(file: Path, options: Options, prices: "Sequence[Price]") -> tuple["Comparison", Path]:
     from tfbuild.cli import measuring
     from tfbuild.compare import of_suite
 
     session = measuring.resume(file, options, command="compare")
-    comparison = of_suite(session.suite, noise=options.noise, samples=[str(session.path)])
+    comparison = of_suite(
+        session.suite, noise=options.noise, samples=[str(session.path)], prices=prices
+    )
     return comparison, _beside([session.path], options)
 
 
-def _compare(specs: "Sequence[Spec]", options: Options) -> tuple["Comparison", Path]:
+def _compare(
+    specs: "Sequence[Spec]", options: Options, prices: "Sequence[Price]"
+) -> tuple["Comparison", Path]:
     """Return the comparison and where it goes."""
     from tfbuild.cli import machine_options, measuring
     from tfbuild.compare import of_suite
 
     if len(specs) == 1 and specs[0].kind == "result":
-        return _of_one_file(specs[0], options)
+        return _of_one_file(specs[0], options, prices)
     if any(spec.kind == "result" for spec in specs):
-        return _with_saved(specs, options)
+        return _with_saved(specs, options, prices)
     if len(specs) == 1 and len(machine_options.settings(options)) == 1:
         raise _alone(specs[0])
     session = measuring.measure(specs, options, command="compare")
-    comparison = of_suite(session.suite, noise=options.noise, samples=[str(session.path)])
+    comparison = of_suite(
+        session.suite, noise=options.noise, samples=[str(session.path)], prices=prices
+    )
     return comparison, _beside([session.path], options)
 
 
-def _with_saved(specs: "Sequence[Spec]", options: Options) -> tuple["Comparison", Path]:
+def _with_saved(
+    specs: "Sequence[Spec]", options: Options, prices: "Sequence[Price]"
+) -> tuple["Comparison", Path]:
     """Compare sessions apart: some saved, and at most one that is measured now."""
     from tfbuild import stats
     from tfbuild.cli import measuring
@@ -160,7 +162,9 @@ def _with_saved(specs: "Sequence[Spec]", options: Options) -> tuple["Comparison"
         samples = [session.path, *samples]
     first, *others = (saved.get(n) or measured[n] for n in range(len(specs)))
     noise = stats.NOISE if options.noise is None else options.noise
-    comparison = compare_sides(first, others, noise=noise, samples=[str(path) for path in samples])
+    comparison = compare_sides(
+        first, others, noise=noise, samples=[str(path) for path in samples], prices=prices
+    )
     return comparison, _beside(samples, options)
 
 
@@ -187,7 +191,9 @@ def _alone(spec: "Spec") -> Exception:
     )
 
 
-def _of_one_file(spec: "Spec", options: Options) -> tuple["Comparison", Path]:
+def _of_one_file(
+    spec: "Spec", options: Options, prices: "Sequence[Price]"
+) -> tuple["Comparison", Path]:
     from tfbuild.compare import of_suite
     from tfbuild.saved import sides
 
@@ -195,7 +201,7 @@ def _of_one_file(spec: "Spec", options: Options) -> tuple["Comparison", Path]:
         raise _alone(spec)
     first, *_ = sides(spec.path)
     _tell_notes([first])
-    comparison = of_suite(first.suite, noise=options.noise, samples=[str(spec.path)])
+    comparison = of_suite(first.suite, noise=options.noise, samples=[str(spec.path)], prices=prices)
     return comparison, _beside([spec.path], options)
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from tfbuild.cli.bench_options import Options
     from tfbuild.prices import Price
 
 _COST = "What it costs"
@@ -59,28 +60,28 @@ Machine_ = Annotated[
 ]
 
 
-def chosen(
-    prices: str | None,
-    *,
-    provider: str | None = None,
-    region: str | None = None,
-    kind: str | None = None,
-    machine: str | None = None,
-) -> "tuple[Price, ...]":
+def chosen(options: "Options") -> "tuple[Price, ...]":
     """Return the prices of CPU machines, one for each size; none without a file.
+
+    To be asked before anything is measured.
 
     Raises:
         UsageError: the file is wrong, or leaves open which of its prices are meant.
     """
-    from tfbuild import prices as rooms
+    from tfbuild import prices
     from tfbuild.errors import UsageError
 
-    if prices is None:
-        if any((provider, region, kind, machine)):
+    wanted = prices.Wanted(
+        provider=options.provider,
+        region=options.region,
+        kind=options.price_kind,
+        machine=options.machine,
+    )
+    if options.prices is None:
+        if wanted != prices.Wanted():
             raise UsageError(
                 "Which prices to take is said, but not from where.",
                 do="Name the file, or the study's prices: --prices 2017",
             )
         return ()
-    wanted = rooms.Wanted(provider=provider, region=region, kind=kind, machine=machine)
-    return rooms.select(rooms.find(prices), wanted, source=f"--prices {prices}")
+    return prices.select(prices.find(options.prices), wanted, source=f"--prices {options.prices}")

@@ -1,12 +1,20 @@
 """Prices that are too old to believe, or lacking."""
 
 from collections.abc import Iterator, Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 
+from tfbuild import sweep
+from tfbuild.bench.suite import Side
 from tfbuild.concerns.model import Concern, Kind
 from tfbuild.prices import Price, fitting
 
 OLD_DAYS = 90
+
+
+def about_sides(sides: Sequence[Side], prices: Sequence[Price]) -> Iterator[Concern]:
+    """Yield what is to be said today of the prices that contenders' costs were reckoned with."""
+    sizes = [sweep.rented(side.who.setting, side.suite.machine) for side in sides]
+    yield from about(prices, datetime.now(UTC).date(), sizes)
 
 
 def about(prices: Sequence[Price], on: date, sizes: Sequence[int] = ()) -> Iterator[Concern]:
