@@ -12,9 +12,11 @@ from tfbuild import artifact, compare
 from tfbuild.bench import ARCHITECTURES, Scale, Setting, Subject, Suite
 from tfbuild.bench.suite import Peak, Script
 from tfbuild.compare import Comparison, Contrast, Times
+from tfbuild.concerns import Concern, Kind
 from tfbuild.cost import Cost
 from tfbuild.prices import Price
 from tfbuild.roofline import Achieved
+from tfbuild.stats import Estimate
 from tfbuild.sweep import Curve, Point
 
 RATIOS = dict(zip(ARCHITECTURES, (1.52, 0.81, 1.0, 1.2, 1.012, 1.95), strict=True))
@@ -181,12 +183,26 @@ def _priced(contrast: Contrast) -> Contrast:
     rows = tuple(
         replace(
             row,
+            bootstrap=_narrower(row.speedup),
             baseline=_with(row.baseline, 98.0, 21.0, place),
             candidate=_with(row.candidate, 121.0, 22.0, place),
         )
         for place, row in enumerate(contrast.rows)
     )
-    return replace(contrast, rows=rows)
+    concern = Concern(kind=Kind.OTHER_TENSORFLOW, what="2.8.4 against 2.8.0.", do="Both at once.")
+    return replace(
+        contrast,
+        rows=rows,
+        overall_bootstrap=_narrower(contrast.overall),
+        concerns=(concern,),
+    )
+
+
+def _narrower(found: Estimate) -> Estimate:
+    """Stand for another interval of the same ratio."""
+    assert found.low is not None
+    assert found.high is not None
+    return replace(found, low=found.low * 1.001, high=found.high / 1.001)
 
 
 def _with(times: Times, peak: float, bandwidth: float, place: int) -> Times:

@@ -63,7 +63,7 @@ def read(path: Path) -> tuple[bytes, Suite]:
             f"{path} is a comparison, not what was measured.",
             do="Name the file with the samples, which ends in .suite.json",
         )
-    _look(path)
+    look(path)
     data = artifact.read(path)
     suite = artifact.from_json(Suite, data, source=str(path))
     if wrong := next(_wrong(suite), None):
@@ -71,7 +71,12 @@ def read(path: Path) -> tuple[bytes, Suite]:
     return data, suite
 
 
-def _look(path: Path) -> None:
+def look(path: Path) -> None:
+    """Refuse what is no file, empty or too large, before anything is read.
+
+    Raises:
+        UsageError: it is one of these.
+    """
     try:
         # A pipe or a device may never end.
         size = path.stat().st_size if path.is_file() else None

@@ -161,43 +161,34 @@ def _describe(rows: Sequence[Row]) -> str:
 
 
 def _table(view: View, pair: Pair) -> Table:
+    found = pair.contrast
+    with_bootstrap = any(row.bootstrap is not None for row in found.rows)
     rows = [
         (
             words.title(row.architecture),
             words.number(row.baseline.seconds),
             words.number(row.candidate.seconds),
-            words.ratio(row.speedup.ratio),
-            words.interval(row.speedup),
-            words.NONE if row.bootstrap is None else words.interval(row.bootstrap),
+            *_cells(row.speedup, row.bootstrap, with_bootstrap=with_bootstrap),
             row.verdict.value,
         )
-        for row in pair.contrast.rows
+        for row in found.rows
     ]
     if view.is_several:
-        found, again = pair.contrast.overall, pair.contrast.overall_bootstrap
-        rows.append(
-            (
-                words.MEAN,
-                "",
-                "",
-                words.ratio(found.ratio),
-                words.interval(found),
-                words.NONE if again is None else words.interval(again),
-                pair.contrast.overall_verdict.value,
-            )
-        )
+        cells = _cells(found.overall, found.overall_bootstrap, with_bootstrap=with_bootstrap)
+        rows.append((words.MEAN, "", "", *cells, found.overall_verdict.value))
+    bootstrap = ("Bootstrap (BCa)",) if with_bootstrap else ()
+    columns = ("Baseline, s", "Candidate, s", "Speedup", "95 % interval", *bootstrap)
     return Table(
-        caption=f"{pair.candidate.label} against {pair.baseline.label}; seconds for one epoch of "
-        "the 2017 study",
-        headings=(
-            "Architecture",
-            "Baseline, s",
-            "Candidate, s",
-            "Speedup",
-            "95 % interval",
-            "Bootstrap (BCa)",
-            "Verdict",
-        ),
+        caption=f"{pair.candidate.label} against {pair.baseline.label}; seconds for one epoch"
+        f"{' of the 2017 study' if found.rows[0].baseline.k80_2017 is not None else ''}",
+        headings=("Architecture", *columns, "Verdict"),
         rows=tuple(rows),
-        words=frozenset({6}),
+        words=frozenset({len(columns) + 1}),
     )
+
+
+def _cells(found: Estimate, again: Estimate | None, *, with_bootstrap: bool) -> tuple[str, ...]:
+    cells = (words.ratio(found.ratio), words.interval(found))
+    if not with_bootstrap:
+        return cells
+    return (*cells, words.NONE if again is None else words.interval(again))
