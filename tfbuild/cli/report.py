@@ -91,7 +91,8 @@ def report(
     made = load(result)
     text = _text(made, chosen)
     if target == STDOUT:
-        sys.stdout.write(text)
+        # Bytes, so that they are the same whatever the terminal's encoding is.
+        sys.stdout.buffer.write(text.encode())
         sys.stdout.flush()
     else:
         artifact.write_text(target, text)
