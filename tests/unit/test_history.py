@@ -191,7 +191,7 @@ def test_an_unfinished_session_is_refused_with_what_to_do(
 
 
 def test_several_may_add_at_a_time(tmp_path: Path, save: Callable[..., Path]) -> None:
-    """Twelve processes, each with two results, one of them the same for all."""
+    """Six processes, each with two results, one of them the same for all."""
     shared = save(session(0), "shared")
     code = (
         "import sys; from pathlib import Path; from tfbuild.history import Store\n"

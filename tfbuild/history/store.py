@@ -62,13 +62,13 @@ class Store:
             UsageError: a file is no result, is damaged, or is not finished.
             SaveError: the folder cannot be written.
         """
-        read = [(path, *_read(path)) for path in paths]
+        entries = [read(path) for path in paths]
         with self._locked():
             there = {each.sha256 for each in self._refreshed().entries}
             added = []
-            for path, data, new in read:
+            for path, new in zip(paths, entries, strict=True):
                 if new.sha256 not in there:  # so a damaged one is mended, too
-                    artifact.write_bytes(self._file(new.sha256), data)
+                    self._keep(path, new.sha256)
                 added.append(Added(path=path, entry=new, is_new=new.sha256 not in there))
                 there.add(new.sha256)
             self._save(self._refreshed().entries)
@@ -109,7 +109,7 @@ class Store:
                 entries.append(at_hand)
                 continue
             try:
-                _, made = _read(path)
+                made = read(path)
             except UsageError as error:
                 damaged.append((path, f"{error.what} {error.why}".strip()))
                 continue
@@ -127,8 +127,12 @@ class Store:
                 with contextlib.suppress(OSError):  # gone meanwhile
                     yield path, found[1], path.stat().st_size
 
-    def _file(self, sha256: str) -> Path:
-        return self.results / f"{sha256}.suite.json"
+    def _keep(self, path: Path, sha256: str) -> None:
+        # Read once more: several large results need not be in memory together.
+        data = artifact.read(path)
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise UsageError(f"{path} has changed meanwhile.", do="Add it again.")
+        artifact.write_bytes(self.results / f"{sha256}.suite.json", data)
 
     def _index(self) -> tuple[Entry, ...]:
         try:
@@ -158,12 +162,7 @@ class Store:
 
 
 def read(path: Path) -> Entry:
-    """Return the entry of a file that need not be in a store; UsageError if it is no result."""
-    return _read(path)[1]
-
-
-def _read(path: Path) -> tuple[bytes, Entry]:
-    """Return a result's file, and its entry.
+    """Return the entry of a file that need not be in a store.
 
     Raises:
         UsageError: it cannot be read, or is no finished session.
@@ -175,4 +174,4 @@ def _read(path: Path) -> tuple[bytes, Entry]:
             why=f"{suite.rounds} of {suite.plan.rounds} rounds were measured.",
             do=f"The history keeps whole sessions; the rest: tfbuild compare --resume {path}",
         )
-    return data, entry(suite, sha256=hashlib.sha256(data).hexdigest(), size=len(data))
+    return entry(suite, sha256=hashlib.sha256(data).hexdigest(), size=len(data))
