@@ -10,14 +10,12 @@ factors: {field of the setting: {its value as text: factor on the seconds}};
 noise: standard deviation of the logarithm of the seconds, drawn from seed and setting;
 fails: {field of the setting: values with which training fails};
 stderr: text to write there first; first_loss, data, tensorflow: as reported.
+What only troubles need is imported there: hundreds of such processes start in a run of the tests.
 Each process adds a line to `log.jsonl` there: its request and what the environment looked like.
 """
 
-import ctypes
 import json
-import math
 import os
-import random
 import resource
 import signal
 import subprocess
@@ -49,6 +47,7 @@ def log(**fields: object) -> None:
 
 
 def hang_with_a_child() -> None:
+
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     log(child=child.pid)
     child.wait()
@@ -60,6 +59,7 @@ def fail() -> None:
 
 
 def limit() -> None:
+
     resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
     try:
         bytearray(2**33)
@@ -93,25 +93,30 @@ def trouble(behaviour: dict[str, object]) -> None:
         os.kill(os.getpid(), signal.Signals[kind])
         time.sleep(60)
     elif kind.startswith("call "):
+        import ctypes
+
         ctypes.CDLL(kind.removeprefix("call ")).f()
     else:
         sys.stdout.write(kind + "\n")
         sys.stdout.flush()
 
 
-def seconds(
-    behaviour: dict[str, Any], name: str, setting: dict[str, Any], rng: random.Random
-) -> float:
+def seconds(behaviour: dict[str, Any], name: str, request: dict[str, Any]) -> float:
     found: float = behaviour.get("seconds", {}).get(name, 1.0)
     for field, factors in behaviour.get("factors", {}).items():
-        found *= factors.get(str(setting[field]), 1.0)
-    return found * math.exp(rng.gauss(0.0, behaviour.get("noise", 0.0)))
+        found *= factors.get(str(request["setting"][field]), 1.0)
+    if "noise" not in behaviour:
+        return found
+    import math
+    import random
+
+    # Noise that a test can repeat: another seed or another setting draws other numbers.
+    rng = random.Random(json.dumps([HOME.name, name, request["seed"], request["setting"]]))
+    return found * math.exp(rng.gauss(0.0, behaviour["noise"]))
 
 
 def main() -> None:
     request = json.loads(sys.stdin.read())
-    # Noise that a test can repeat: another seed or another setting draws other numbers.
-    rng = random.Random(json.dumps([HOME.name, request["seed"], request["setting"]]))
     behaviour = json.loads(BEHAVIOUR.read_text()) if BEHAVIOUR.exists() else {}
     log(request=request, environ=dict(os.environ))
     sys.stderr.write(behaviour.get("stderr", ""))
@@ -142,7 +147,7 @@ def main() -> None:
             if request["setting"][field] in values:
                 tell("error", architecture=name, message=f"ValueError: no {field} here")
                 sys.exit(1)
-        took = seconds(behaviour, name, request["setting"], rng)
+        took = seconds(behaviour, name, request)
         tell(
             "sample",
             architecture=name,

@@ -17,6 +17,7 @@ from tests.conftest import DATA
 from tfbuild import artifact, bench, machine, stopping
 from tfbuild.bench import Around, Contender, Plan, Scale, Setting, Suite, variables
 from tfbuild.bench.schedule import schedule
+from tfbuild.bench.session import names
 from tfbuild.bench.suite import Stopped
 from tfbuild.errors import BenchError, HostError, SaveError, TfbuildError
 from tfbuild.host import Host
@@ -73,10 +74,14 @@ class Lab:
         home.mkdir()
         (home / "python").symlink_to(sys.executable)
         (home / "behaviour.json").write_text(json.dumps(behaviour))
+        return self.known(name)
+
+    def known(self, name: str) -> Environment:
+        """Return an environment that is there."""
         return Environment(
             spec=name,
             description=f"the environment {name}",
-            python=home / "python",
+            python=self.folder / name / "python",
             python_version="3.10",
             distribution="tensorflow-cpu",
             version="2.8.4",
@@ -218,6 +223,15 @@ def test_the_control_is_the_first_contender_once_more(lab: Lab) -> None:
     ]
     assert Counter(run.subject for run in suite.runs) == {0: 4, 1: 4, 2: 4}
     assert {text.split(", ")[1] for _, text in lab.told.steps} >= {"again"}
+
+
+def test_contenders_are_called_by_what_tells_them_apart(lab: Lab) -> None:
+    a = Contender(environment=lab.environment("a"), setting=SETTING)
+    fast = replace(a, setting=replace(SETTING, onednn=True, cpus=(0,)))
+    again = replace(a, is_control=True)
+    assert names([a, replace(a, environment=lab.environment("b"))]) == ("a", "b")
+    assert names([a, again]) == ("a", "a, again")
+    assert names([a, fast, again]) == ("a, 2 CPUs", "a, 1 CPU, oneDNN on", "a, again, 2 CPUs")
 
 
 def test_rounds_end_when_the_rule_says_so(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

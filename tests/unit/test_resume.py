@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,14 +12,17 @@ from typing import Any
 import pytest
 
 from tests.conftest import DATA
-from tests.unit.test_bench import HOST, PLAN, SETTING, Lab
+from tests.unit.test_bench import HOST, SETTING, Lab
+from tests.unit.test_bench import PLAN as LONG
 from tfbuild import artifact, bench, machine
 from tfbuild.bench import Around, Contender, Plan, Suite, workload
+from tfbuild.bench.suite import Stopped
 from tfbuild.errors import BenchError, NothingToDoError, TfbuildError, UsageError
 from tfbuild.machine import Machine
 from tfbuild.spec import Environment
 
 HERE = machine.read(HOST)
+PLAN = replace(LONG, rounds=3)
 
 
 def orders(suite: Suite) -> list[tuple[Any, ...]]:
@@ -35,18 +39,17 @@ def orders(suite: Suite) -> list[tuple[Any, ...]]:
     ]
 
 
-def interrupted(lab: Lab, *environments: Environment, step: int = 14, plan: Plan = PLAN) -> Suite:
-    """Return what is left of a session of two that is interrupted in its third round."""
+def interrupt(lab: Lab, *environments: Environment, plan: Plan = PLAN) -> None:
+    """Leave a session of two that was interrupted in its second round."""
 
-    def interrupt(steps: int) -> None:
-        if steps == step:
+    def stop(steps: int) -> None:
+        if steps == 2 * len(plan.architectures) + 2:
             raise KeyboardInterrupt
 
-    lab.told.on_step = interrupt
+    lab.told.on_step = stop
     with pytest.raises(KeyboardInterrupt):
         lab.measure(*environments, plan=plan)
     lab.told.on_step = lambda _: None
-    return artifact.load(Suite, lab.path)
 
 
 def resumed(lab: Lab, *environments: Environment, here: Machine = HERE) -> Suite:
@@ -63,41 +66,54 @@ def resumed(lab: Lab, *environments: Environment, here: Machine = HERE) -> Suite
     )
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lab = Lab(tmp_path_factory.mktemp("begun"))
+    interrupt(lab, lab.environment("a"), lab.environment("b"))
+    return lab.folder
+
+
 @pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    return Lab(tmp_path)
+def lab(begun: Path, tmp_path: Path) -> Lab:
+    """A session of two that was interrupted in its second of three rounds."""
+    return Lab(shutil.copytree(begun, tmp_path / "lab", symlinks=True))
+
+
+@pytest.fixture
+def kept(lab: Lab) -> Suite:
+    return artifact.load(Suite, lab.path)
 
 
 @pytest.fixture
 def pair(lab: Lab) -> tuple[Environment, Environment]:
-    return lab.environment("a"), lab.environment("b")
+    return lab.known("a"), lab.known("b")
 
 
 def test_it_goes_on_as_if_nothing_had_happened(
-    lab: Lab, pair: tuple[Environment, Environment]
+    lab: Lab, pair: tuple[Environment, Environment], kept: Suite
 ) -> None:
-    kept = interrupted(lab, *pair)
-    assert kept.rounds == 2
+    assert kept.rounds == 1
     before = len(lab.log())
     suite = resumed(lab, *pair)
     # Two environments are met, and two rounds of two are run: nothing is measured twice.
     assert len(lab.log()) - before == 2 + 2 * 2
-    assert suite.runs[:4] == kept.runs
-    assert (suite.rounds, suite.stopped, suite.started_at) == (4, "rounds", kept.started_at)
-    assert "Interrupted after 2 rounds" in suite.notes[0]
+    assert suite.runs[:2] == kept.runs
+    assert (suite.rounds, suite.stopped, suite.started_at) == (3, "rounds", kept.started_at)
+    assert "Interrupted after 1 round and resumed" in suite.notes[0]
     assert artifact.load(Suite, lab.path) == suite
     lab.path.unlink()
-    assert orders(lab.measure(*pair)) == orders(suite)
+    assert orders(lab.measure(*pair, plan=PLAN)) == orders(suite)
 
 
 def test_the_variables_are_those_of_the_first_rounds(
     lab: Lab, pair: tuple[Environment, Environment], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
-    interrupted(lab, *pair)
+    before = len(lab.log())
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "1")
     resumed(lab, *pair)
-    assert {entry["environ"]["TF_ENABLE_ONEDNN_OPTS"] for entry in lab.log()} == {"0"}
+    entries = lab.log()
+    assert len(entries) > before
+    assert not any("TF_ENABLE_ONEDNN_OPTS" in entry["environ"] for entry in entries)
 
 
 def test_a_worker_that_crashes_in_the_fifth_of_eight_rounds_costs_no_round_before(
@@ -111,6 +127,7 @@ def test_a_worker_that_crashes_in_the_fifth_of_eight_rounds_costs_no_round_befor
 
     lab.told.on_step = crash
     plan = replace(PLAN, rounds=8)
+    lab.path.unlink()
     with pytest.raises(BenchError, match="killed by SIGSEGV while training imdb_fasttext"):
         lab.measure(*pair, plan=plan)
     assert artifact.load(Suite, lab.path).rounds == 4
@@ -120,9 +137,9 @@ def test_a_worker_that_crashes_in_the_fifth_of_eight_rounds_costs_no_round_befor
 
 
 def test_a_finished_session_has_nothing_to_resume(
-    lab: Lab, pair: tuple[Environment, Environment]
+    lab: Lab, pair: tuple[Environment, Environment], kept: Suite
 ) -> None:
-    lab.measure(*pair, plan=replace(PLAN, rounds=1))
+    artifact.save(replace(kept, finished_at=datetime.now(UTC), stopped=Stopped.TIME), lab.path)
     before = lab.path.read_bytes()
     with pytest.raises(NothingToDoError, match="is finished: 1 round"):
         resumed(lab, *pair)
@@ -144,10 +161,14 @@ Change = Callable[[Machine], Machine]
     ids=["brand", "features", "cpus", "memory", "quota"],
 )
 def test_another_machine_is_refused_before_anything_is_started(
-    lab: Lab, pair: tuple[Environment, Environment], change: Change, words: list[str]
+    lab: Lab,
+    pair: tuple[Environment, Environment],
+    kept: Suite,
+    change: Change,
+    words: list[str],
 ) -> None:
     here = replace(HERE, cpus=2, memory_bytes=2**34)
-    kept = replace(interrupted(lab, *pair), machine=here)
+    kept = replace(kept, machine=here)
     artifact.save(kept, lab.path)
     before = len(lab.log())
     with pytest.raises(UsageError, match="another machine") as caught:
@@ -158,9 +179,8 @@ def test_another_machine_is_refused_before_anything_is_started(
 
 
 def test_a_new_kernel_and_a_new_tfbuild_are_noted(
-    lab: Lab, pair: tuple[Environment, Environment]
+    lab: Lab, pair: tuple[Environment, Environment], kept: Suite
 ) -> None:
-    kept = interrupted(lab, *pair)
     artifact.save(replace(kept, tfbuild="0.0.1"), lab.path)
     suite = resumed(lab, *pair, here=replace(HERE, kernel="99.1"))
     assert "other kernel, tfbuild 0.0.1 before" in suite.notes[0]
@@ -178,10 +198,10 @@ def test_a_new_kernel_and_a_new_tfbuild_are_noted(
 def test_another_environment_is_refused(
     lab: Lab,
     pair: tuple[Environment, Environment],
+    kept: Suite,
     change: dict[str, Any],
     words: list[str],
 ) -> None:
-    kept = interrupted(lab, *pair)
     with pytest.raises(UsageError, match="b is not what it was") as caught:
         resumed(lab, pair[0], replace(pair[1], **change))
     assert all(word in caught.value.why for word in words), caught.value.why
@@ -189,7 +209,6 @@ def test_another_environment_is_refused(
 
 
 def test_another_python_is_refused(lab: Lab, pair: tuple[Environment, Environment]) -> None:
-    interrupted(lab, *pair)
     (lab.folder / "a/behaviour.json").write_text(json.dumps({"tensorflow": "2.9.0"}))
     with pytest.raises(UsageError, match="a is not what it was") as caught:
         resumed(lab, *pair)
@@ -197,9 +216,8 @@ def test_another_python_is_refused(lab: Lab, pair: tuple[Environment, Environmen
 
 
 def test_other_data_is_refused_and_the_earlier_rounds_stay(
-    lab: Lab, pair: tuple[Environment, Environment]
+    lab: Lab, pair: tuple[Environment, Environment], kept: Suite
 ) -> None:
-    kept = interrupted(lab, *pair)
     for name in "ab":
         (lab.folder / name / "behaviour.json").write_text(json.dumps({"data": "real"}))
     with pytest.raises(BenchError, match="on generated data, and now on real data"):
@@ -216,7 +234,8 @@ def test_a_script_that_has_changed_is_refused(
     assert (script.name, script.arguments) == ("my-train", ("--size", "large one"))
     assert workload.parse(str(path)) == replace(script, arguments=())
     plan = replace(PLAN, architectures=(script.name,), script=script)
-    interrupted(lab, *pair, step=6, plan=plan)
+    lab.path.unlink()
+    interrupt(lab, *pair, plan=plan)
     assert lab.log()[-1]["request"]["script"] == {
         "path": str(path),
         "name": "my-train",
@@ -231,23 +250,21 @@ def test_a_script_that_has_changed_is_refused(
 
 
 def test_two_processes_never_measure_into_one_file(
-    lab: Lab, pair: tuple[Environment, Environment]
+    lab: Lab, pair: tuple[Environment, Environment], kept: Suite
 ) -> None:
-    kept = interrupted(lab, *pair)
     with lab.path.with_name(f".{lab.path.name}.lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(UsageError, match="is in use"):
             resumed(lab, *pair)
     assert artifact.load(Suite, lab.path) == kept
-    assert resumed(lab, *pair).rounds == 4
+    assert resumed(lab, *pair).rounds == 3
 
 
 def test_peaks_that_are_missing_are_measured_and_no_round_is_run(
-    lab: Lab, pair: tuple[Environment, Environment]
+    lab: Lab, pair: tuple[Environment, Environment], kept: Suite
 ) -> None:
-    whole = lab.measure(*pair, plan=replace(PLAN, rounds=1))
-    # Interrupted while the peaks were measured.
-    artifact.save(replace(whole, finished_at=None, stopped=None), lab.path)
+    # As when it was interrupted while the peaks were measured.
+    artifact.save(replace(kept, plan=replace(kept.plan, rounds=1)), lab.path)
     before = len(lab.log())
     suite = bench.resume(
         artifact.load(Suite, lab.path),
@@ -262,7 +279,7 @@ def test_peaks_that_are_missing_are_measured_and_no_round_is_run(
         lab.told,
     )
     assert [entry["request"]["peak"] for entry in lab.log()[before:]] == [False] * 2 + [True] * 2
-    assert (len(suite.peaks), suite.stopped, suite.runs) == (2, "rounds", whole.runs)
+    assert (len(suite.peaks), suite.stopped, suite.runs) == (2, "rounds", kept.runs)
     assert suite.finished_at is not None
     assert suite.finished_at > datetime(2020, 1, 1, tzinfo=UTC)
 

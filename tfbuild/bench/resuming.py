@@ -47,7 +47,7 @@ def check(suite: Suite, here: Machine, path: Path) -> None:
     """
     if suite.finished_at is not None:
         raise NothingToDoError(
-            f"{path} is finished: {suite.rounds} rounds.",
+            f"{path} is finished: {_rounds(suite)}.",
             do=f"Show it with: tfbuild {_shows(suite)} {path}",
         )
     if other := list(_other(suite.machine, here, _MACHINE)) + list(_memory(suite.machine, here)):
@@ -97,7 +97,11 @@ def note(suite: Suite, here: Machine) -> str:
         changed.append(f"tfbuild {suite.tfbuild} before, {__version__} after")
     but = f" ({', '.join(changed)})" if changed else ""
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"Interrupted after {suite.rounds} rounds and resumed on {when}{but}."
+    return f"Interrupted after {_rounds(suite)} and resumed on {when}{but}."
+
+
+def _rounds(suite: Suite) -> str:
+    return "1 round" if suite.rounds == 1 else f"{suite.rounds} rounds"
 
 
 def _shows(suite: Suite) -> str:

@@ -1,5 +1,6 @@
 """The contenders of one session, and the processes that are started for them."""
 
+import functools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from tfbuild import machine
 from tfbuild.bench import variables, worker
 from tfbuild.bench.failure import IllegalInstructionError
 from tfbuild.bench.schedule import Round
-from tfbuild.bench.setting import Setting
+from tfbuild.bench.setting import Setting, words
 from tfbuild.bench.suite import Peak, Plan, Run, Subject
 from tfbuild.errors import BenchError, HostError, TfbuildError
 from tfbuild.progress import Progress
@@ -29,10 +30,21 @@ class Contender:
     is_control: bool = False
     """The first contender once more."""
 
-    @property
-    def name(self) -> str:
-        """What the user called it."""
-        return f"{self.environment.spec}, again" if self.is_control else self.environment.spec
+
+def names(contenders: Sequence[Contender]) -> tuple[str, ...]:
+    """Return what to call each: as the user wrote it, and what of its setting others lack."""
+    told = [(_size(each.setting), *words(each.setting)) for each in contenders]
+    common = set(told[0]).intersection(*told) if told else set()
+    found = []
+    for each, setting in zip(contenders, told, strict=True):
+        own = ["again"] * each.is_control + [word for word in setting if word not in common]
+        found.append(", ".join([each.environment.spec, *own]))
+    return tuple(found)
+
+
+def _size(setting: Setting) -> str:
+    count = len(setting.cpus)
+    return "1 CPU" if count == 1 else f"{count} CPUs"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +60,11 @@ class Session:
     program: Path | None = None
     """What runs inside the environments; the one that ships with tfbuild if None."""
 
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """What to call each contender, for progress and errors."""
+        return names(self.contenders)
+
     def meet(self) -> tuple[Subject, ...]:
         """Start each contender once, untimed.
 
@@ -57,7 +74,7 @@ class Session:
         self.progress.phase("Starting each environment once", len(self.contenders))
         subjects = []
         for number, each in enumerate(self.contenders):
-            self.progress.step(number, text=each.name)
+            self.progress.step(number, text=self.names[number])
             answer = self._ask(number, self._request(number, seed=self.plan.seed))
             subjects.append(_subject(each, answer.software))
         return tuple(subjects)
@@ -101,7 +118,7 @@ class Session:
         notes: dict[str, None] = {}
         found = []
         for number, each in enumerate(self.contenders):
-            self.progress.step(number, text=each.name)
+            self.progress.step(number, text=self.names[number])
             key = repr((each.environment.python, replace(each.setting, batch=None, xla=False)))
             if key not in known:
                 try:
@@ -109,7 +126,9 @@ class Session:
                     known[key] = self._ask(number, request).peak
                 except (BenchError, HostError) as error:
                     known[key] = None
-                    notes[f"The peak of {each.name} could not be measured: {error.what}"] = None
+                    notes[
+                        f"The peak of {self.names[number]} could not be measured: {error.what}"
+                    ] = None
             found.append(known[key])
         return tuple(found), tuple(notes)
 
@@ -143,14 +162,14 @@ class Session:
 
         def on_start(architecture: str) -> None:
             nonlocal started
-            self.progress.step(trained + started, total, f"{contender.name}, {architecture}")
+            self.progress.step(trained + started, total, f"{self.names[subject]}, {architecture}")
             started += 1
 
         try:
             return worker.ask(
                 contender.environment.python,
                 request,
-                name=contender.name,
+                name=self.names[subject],
                 chosen=self.chosen[subject],
                 on_start=on_start,
                 script=self.program,
@@ -165,7 +184,7 @@ class Session:
 
         contender = self.contenders[subject]
         death = illegal.Death(
-            name=contender.name,
+            name=self.names[subject],
             doing=error.doing,
             python=contender.environment.python,
             script=worker.program(self.program),
