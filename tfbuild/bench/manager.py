@@ -21,7 +21,6 @@ from tfbuild.bench.session import Contender, Session
 from tfbuild.bench.suite import Plan, Suite
 from tfbuild.machine import Machine
 from tfbuild.progress import Progress
-from tfbuild.stopping import Decision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +159,7 @@ def _rounds(session: Session, suite: Suite, path: Path) -> Suite:
     return suite
 
 
-def decide(suite: Suite) -> Decision:
+def decide(suite: Suite) -> "stopping.Decision":
     """Return what the rule for stopping says of the finished rounds."""
     ratios = [
         [

@@ -65,55 +65,52 @@ def level(looks: tuple[Look, ...]) -> float:
     """
     from scipy.special import ndtr
 
-    return 1 - 2 * float(ndtr(-_stage(looks).critical))
-
-
-@dataclass(frozen=True)
-class _Stage:
-    """The distribution of the sum of all pairs, as far as no look strayed beyond its bounds."""
-
-    pairs: int
-    critical: float
-    """Bound of this look, in standard errors."""
-    nodes: "Floats"
-    """Sums, in spreads of one pair."""
-    weights: "Floats"
-    """Probability at each node."""
+    return 1 - 2 * float(ndtr(-_critical(looks)))
 
 
 @functools.lru_cache(maxsize=4096)
-def _stage(looks: tuple[Look, ...]) -> _Stage:
-    """Armitage, McPherson and Rowe's recursion (1969), by Gauss and Legendre's quadrature."""
-    import numpy as np
+def _critical(looks: tuple[Look, ...]) -> float:
+    """Return the bound of the last look in standard errors.
+
+    Armitage, McPherson and Rowe's recursion (1969): what a look may spend is the probability to
+    stray beyond its bound without having done so before.
+    """
     from scipy.optimize import brentq
     from scipy.special import ndtr
 
     *before, last = looks
-    earlier = _stage(tuple(before)) if before else None
     allowed = last.spent - (before[-1].spent if before else 0.0)
+    sums, weights = _kept(tuple(before))
+    step = math.sqrt(last.pairs - (before[-1].pairs if before else 0))
     root = math.sqrt(last.pairs)
 
-    def strays(critical: float) -> float:
-        """Return the probability to stray now and not before."""
-        if earlier is None:
-            return 2 * float(ndtr(-critical))
-        step, bound = math.sqrt(last.pairs - earlier.pairs), critical * root
-        above = ndtr((earlier.nodes - bound) / step) + ndtr((-earlier.nodes - bound) / step)
-        return float(above @ earlier.weights)
+    def strays(bound: float) -> float:
+        above = ndtr((sums - bound * root) / step) + ndtr((-sums - bound * root) / step)
+        return float(above @ weights)
 
-    critical = _FARTHEST
-    if strays(_FARTHEST) < allowed:
-        critical = float(brentq(lambda value: strays(value) - allowed, 0.0, _FARTHEST))
+    if strays(_FARTHEST) >= allowed:
+        return _FARTHEST
+    return float(brentq(lambda bound: strays(bound) - allowed, 0.0, _FARTHEST))
+
+
+@functools.lru_cache(maxsize=4096)
+def _kept(looks: tuple[Look, ...]) -> "tuple[Floats, Floats]":
+    """Return sums over all pairs, in spreads of one, and their weights in an integral over those.
+
+    The part of their distribution that strayed at no look, by Gauss and Legendre's quadrature.
+    """
+    import numpy as np
+
+    if not looks:
+        return np.zeros(1), np.ones(1)  # before the first pair the sum is nought, for sure
+    *before, last = looks
+    earlier, weights = _kept(tuple(before))
     nodes, widths = _quadrature()
-    nodes, widths = nodes * critical * root, widths * critical * root
-    if earlier is None:
-        density = np.exp(-((nodes / root) ** 2) / 2) / (root * math.sqrt(2 * math.pi))
-    else:
-        step = math.sqrt(last.pairs - earlier.pairs)
-        apart = (nodes[:, None] - earlier.nodes[None, :]) / step
-        kernel = np.exp(-(apart**2) / 2) / (step * math.sqrt(2 * math.pi))
-        density = kernel @ earlier.weights
-    return _Stage(last.pairs, critical, nodes, density * widths)
+    bound = _critical(looks) * math.sqrt(last.pairs)
+    step = math.sqrt(last.pairs - (before[-1].pairs if before else 0))
+    apart = np.subtract.outer(nodes * bound, earlier) / step
+    density = np.exp(-(apart**2) / 2) @ weights / (step * math.sqrt(2 * math.pi))
+    return nodes * bound, density * widths * bound
 
 
 @functools.cache
