@@ -148,4 +148,4 @@ def test_ipython_shows_it(result: Path) -> None:
 
     formatter: Any = DisplayFormatter()
     data, _ = formatter.format(report.load(result))
-    assert "<h1>intel-tensorflow 2.8.0 is" in data["text/html"]
+    assert "intel-tensorflow</span> 2.8.0 is" in data["text/html"]

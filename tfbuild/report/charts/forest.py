@@ -84,7 +84,7 @@ def _rows(view: View) -> Iterator[Row]:
             is_first = several and pair is view.pairs[0]
             yield _overall(pair, pair.label if several else words.MEAN, is_first=is_first)
     for pair in _control(view):
-        label = "Control: the baseline against itself"
+        label = "Baseline against itself"
         yield _overall(pair, label, is_first=False, classes="control")
 
 
@@ -93,7 +93,7 @@ def _overall(pair: Pair, label: str, *, is_first: bool, classes: str = "mean") -
         label=label,
         estimate=pair.contrast.overall,
         verdict=pair.contrast.overall_verdict,
-        series=pair.series,
+        series=0 if pair.candidate.subject.is_control else pair.series,
         classes=classes,
         is_first=is_first,
         heading=words.MEAN,
@@ -147,8 +147,8 @@ def _draw_row(drawing: Drawing, x: Log, row: Row, y: float) -> None:
                 drawing.text(
                     x(bound), middle + 4, "<" if end == x.low else ">", "tick", anchor="middle"
                 )
-    is_clear = row.verdict is not Verdict.INCONCLUSIVE
-    drawing.mark(x(found.ratio), middle, row.series, "clear" if is_clear else "hollow")
+    filled = "hollow" if row.verdict is Verdict.INCONCLUSIVE else "clear"
+    drawing.mark(x(found.ratio), middle, row.series, f"{row.classes} {filled}".strip())
 
 
 def _describe(rows: Sequence[Row]) -> str:
