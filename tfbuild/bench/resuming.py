@@ -50,13 +50,22 @@ def check(suite: Suite, here: Machine, path: Path) -> None:
             f"{path} is finished: {_rounds(suite)}.",
             do=f"Show it with: tfbuild {_shows(suite)} {path}",
         )
-    if other := list(_other(suite.machine, here, _MACHINE)) + list(_memory(suite.machine, here)):
+    same_machine(suite.machine, here, path)
+    workload.check(suite.plan.script)
+
+
+def same_machine(before: Machine, here: Machine, path: Path) -> None:
+    """Refuse to go on with what was begun on another machine, or within other limits.
+
+    Raises:
+        UsageError: it says what differs.
+    """
+    if other := list(_other(before, here, _MACHINE)) + list(_memory(before, here)):
         raise UsageError(
             f"{path} was begun on another machine.",
             why=_told(other),
             do="Go on there, or measure anew here: rounds of two machines make no pairs.",
         )
-    workload.check(suite.plan.script)
 
 
 def same(suite: Suite, subjects: Sequence[Subject], path: Path) -> None:

@@ -20,7 +20,7 @@ _NOT_OURS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 # The order is the order of the work, and of `tfbuild --help`.
 COMMANDS = (
     *("detect", "targets", "doctor", "render", "rehearse", "fetch", "wheel", "matrix"),
-    *("inspect", "verify", "bench", "compare", "report", "history", "publish", "cache"),
+    *("inspect", "verify", "bench", "compare", "tune", "report", "history", "publish", "cache"),
 )
 
 EPILOG = (

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tfbuild.bench import Contender, Plan, Script, Setting, Suite
     from tfbuild.bench.suite import Side
     from tfbuild.choice import Choice
+    from tfbuild.cli.tune_options import TuneOptions
     from tfbuild.host import Host
     from tfbuild.installer import Installer
     from tfbuild.machine import Machine
@@ -43,7 +44,7 @@ class Session:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Here:
+class Here:
     """This machine, and what environments are made with."""
 
     cpu: "Host"
@@ -94,7 +95,7 @@ def measure(
     from tfbuild.cli import console
     from tfbuild.compare import check
 
-    here = _here(options)
+    here = this_machine(options)
     asked, settings = plan(options), machine_options.settings(options)
     for side in against:
         check(side.who.spec, side.suite.plan, specs[0].text, asked)
@@ -102,11 +103,11 @@ def measure(
         _need_pairs(len(specs) * len(settings))
     chosen = choose(specs, environment.here(here.cpu, options.wheels_dir, here.installer))
     if chosen.first_line:
-        _first(chosen.first_line, as_json=options.json)
+        say_first(chosen.first_line, as_json=options.json)
     for note in chosen.notes:
         console.say(note)
     first = [chosen.first_line] if chosen.first_line else []
-    name = _name(command, chosen.choices)
+    name = file_name(command, chosen.choices)
     with (
         signals.stoppable(),
         artifact.reserved(options.output_dir, name, ".suite.json") as path,
@@ -114,7 +115,7 @@ def measure(
     ):
         around = bench.Around(
             here=here.machine,
-            data_folder=_data(asked, options, progress),
+            data_folder=data_folder(asked, options, progress),
             path=path,
             notes=(*first, *chosen.notes),
             command=repeating.command(command, specs, options, seed=asked.seed),
@@ -138,7 +139,7 @@ def resume(path: Path, options: Options, *, command: str) -> Session:
     from tfbuild.choice import choose
     from tfbuild.cli import console
 
-    here = _here(options)
+    here = this_machine(options)
     suite = saved.load(path)
     resuming.check(suite, here.machine, path)
     specs = [repeating.spec(each, options.wheels_dir) for each in suite.subjects]
@@ -159,7 +160,7 @@ def resume(path: Path, options: Options, *, command: str) -> Session:
         ]
         around = bench.Around(
             here=here.machine,
-            data_folder=_data(suite.plan, options, progress),
+            data_folder=data_folder(suite.plan, options, progress),
             path=path,
             resume_command=repeating.resume(command, path, options),
             has_peaks=_has_peaks(suite.plan, options),
@@ -168,19 +169,20 @@ def resume(path: Path, options: Options, *, command: str) -> Session:
     return Session(suite=suite, path=path)
 
 
-def _here(options: Options) -> _Here:
+def this_machine(options: "Options | TuneOptions") -> Here:
+    """Return what is known of this machine, and what environments are made with."""
     from tfbuild import host, machine
     from tfbuild.installer import Installer
 
     cpu = host.detect()
     installer = Installer(index=options.pip_index, offline=options.offline)
-    return _Here(cpu=cpu, machine=machine.read(cpu), installer=installer)
+    return Here(cpu=cpu, machine=machine.read(cpu), installer=installer)
 
 
 def _contenders(
     choices: "Sequence[Choice]",
     settings: "Sequence[Setting]",
-    here: _Here,
+    here: Here,
     options: Options,
     progress: "Progress",
 ) -> "list[Contender]":
@@ -233,7 +235,10 @@ def _need_pairs(contenders: int) -> None:
         )
 
 
-def _data(asked: "Plan", options: Options, progress: "Progress") -> Path | None:
+def data_folder(
+    asked: "Plan", options: "Options | TuneOptions", progress: "Progress"
+) -> Path | None:
+    """Return where the real data lies that a plan needs; None for a script, and without any."""
     from tfbuild import datasets
 
     if asked.script is not None:
@@ -247,7 +252,8 @@ def _data(asked: "Plan", options: Options, progress: "Progress") -> Path | None:
     )
 
 
-def _first(line: str, *, as_json: bool) -> None:
+def say_first(line: str, *, as_json: bool) -> None:
+    """Say what must be known before anything else, without spoiling JSON."""
     from tfbuild.cli import console
 
     if as_json:
@@ -285,7 +291,7 @@ def _architectures(text: str | None, script: "Script | None") -> tuple[str, ...]
     return tuple(names)
 
 
-def _name(command: str, choices: Sequence["Choice"]) -> str:
+def file_name(command: str, choices: Sequence["Choice"]) -> str:
     """Return "20261130-081502-compare-tensorflow-cpu-2.8.4-intel-tensorflow-2.8.0"."""
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     whos = "-".join(f"{each.distribution}-{each.version}" for each in choices[:2])

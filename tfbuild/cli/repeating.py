@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from tfbuild.cli.bench_options import Options
-
 if TYPE_CHECKING:
     from tfbuild.bench import Subject
+    from tfbuild.cli.bench_options import Options
+    from tfbuild.cli.tune_options import TuneOptions
     from tfbuild.spec import Spec
 
 _NOT_REPEATED = frozenset({"seed", "resume", "output_dir", "json", "offline"})
@@ -18,17 +18,19 @@ _RESUMED = ("wheels_dir", "pip_index", "offline", "output_dir")
 _SHARES = frozenset({"precision", "noise"})
 
 
-def command(name: str, specs: "Sequence[Spec]", options: Options, *, seed: int) -> tuple[str, ...]:
+def command(
+    name: str, specs: "Sequence[Spec]", options: "Options | TuneOptions", *, seed: int
+) -> tuple[str, ...]:
     """Return the command that repeats a measurement, with its seed, whether drawn or given.
 
     Options count wherever they came from: the command line, a variable, or a settings file.
     """
-    given = [each.name for each in fields(Options) if each.name not in _NOT_REPEATED]
+    given = [each.name for each in fields(options) if each.name not in _NOT_REPEATED]
     texts = [each.text.strip() for each in specs]
     return ("tfbuild", name, *texts, *_words(given, options), "--seed", str(seed))
 
 
-def resume(name: str, path: Path, options: Options) -> tuple[str, ...]:
+def resume(name: str, path: Path, options: "Options | TuneOptions") -> tuple[str, ...]:
     """Return the command that goes on after an interrupt."""
     return ("tfbuild", name, "--resume", str(path), *_words(_RESUMED, options))
 
@@ -61,8 +63,8 @@ def _own_wheel(subject: "Subject", wheels: Path) -> "Spec | None":
     return None
 
 
-def _words(names: Sequence[str], options: Options) -> list[str]:
-    defaults = {each.name: each.default for each in fields(Options)}
+def _words(names: Sequence[str], options: "Options | TuneOptions") -> list[str]:
+    defaults = {each.name: each.default for each in fields(options)}
     words = []
     for name in names:
         value = getattr(options, name)

@@ -24,8 +24,13 @@ _TAKEN = frozenset(
 )
 
 
-def check(ctx: typer.Context, specs: Sequence[str]) -> None:
+def check(ctx: typer.Context, specs: Sequence[str], *, more: Sequence[str] = ()) -> None:
     """Refuse to change what a session is about while it is resumed.
+
+    Args:
+        ctx: of the command.
+        specs: what stands on the command line to be measured.
+        more: options that a command lets one change besides.
 
     Raises:
         UsageError: a spec or an option of the plan stands on the command line.
@@ -33,7 +38,7 @@ def check(ctx: typer.Context, specs: Sequence[str]) -> None:
     given = [
         f"--{name.replace('_', '-')}"
         for name in ctx.params
-        if name not in _TAKEN and _is_typed(ctx, name)
+        if name not in _TAKEN.union(more) and _is_typed(ctx, name)
     ]
     if words := [*specs, *given]:
         raise UsageError(

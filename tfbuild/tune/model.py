@@ -67,6 +67,9 @@ class Tuning:
     """Of the confirmation; the search used fewer rounds and other seeds."""
     spec: str
     description: str
+    distribution: str
+    version: str
+    wheel_sha256: str | None
     dimensions: tuple[str, ...]
     default: Setting
     steps: tuple[Step, ...] = ()

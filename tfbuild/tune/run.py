@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tfbuild import __version__, artifact, bench, signals
+from tfbuild.bench import resuming, workload
 from tfbuild.bench.manager import Around
 from tfbuild.bench.setting import Setting, words
 from tfbuild.bench.suite import Plan, Suite
 from tfbuild.compare import Contrast, of_suite
+from tfbuild.errors import NothingToDoError, UsageError
 from tfbuild.machine import topology
 from tfbuild.progress import Progress
 from tfbuild.stats import Verdict
@@ -58,8 +60,11 @@ def tune(task: Task, progress: Progress) -> Tuning:
 
     Raises:
         HostError, BenchError: the default setting cannot be measured.
+        NothingToDoError, UsageError: the search cannot go on here.
         SaveError: a file cannot be written.
     """
+    if task.known is not None:
+        check(task.known, task)
     run = _Run(task=task, progress=progress)
     try:
         with signals.stoppable():
@@ -97,6 +102,9 @@ class _Run:
             plan=task.plan,
             spec=task.environment.spec,
             description=task.environment.description,
+            distribution=task.environment.distribution,
+            version=task.environment.version,
+            wheel_sha256=task.environment.wheel_sha256,
             dimensions=task.dimensions,
             default=task.default,
             notes=task.around.notes,
@@ -227,6 +235,27 @@ class _Run:
     def _keep(self, found: Tuning) -> None:
         self.found = found
         artifact.save(found, self.task.around.path)
+
+
+def check(known: Tuning, task: Task) -> None:
+    """Refuse to go on with a search where it would mix what does not belong together.
+
+    Raises:
+        NothingToDoError: it is finished.
+        UsageError: this is another machine, the script has changed, or it is another wheel by now.
+    """
+    path, now = task.around.path, task.environment
+    if known.finished_at is not None:
+        raise NothingToDoError(f"{path} is finished: {len(known.steps)} steps.")
+    resuming.same_machine(known.machine, task.around.here, path)
+    workload.check(known.plan.script)
+    before = (known.distribution, known.version, known.wheel_sha256)
+    if before != (now.distribution, now.version, now.wheel_sha256):
+        raise UsageError(
+            f"{path} was begun with {known.distribution} {known.version}.",
+            why=f"{known.spec} is {now.distribution} {now.version} by now, or another build of it.",
+            do="Search anew.",
+        )
 
 
 def _counted(known: Tuning | None) -> int:
