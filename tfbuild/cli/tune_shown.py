@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tfbuild.compare import Contrast
     from tfbuild.tune import Step, Tuning
-    from tfbuild.tune.model import Advice
+    from tfbuild.tune.model import Advice, Trial
 
 
 def shown(found: "Tuning", path: "Path", out: "Console") -> None:
@@ -29,7 +29,13 @@ def shown(found: "Tuning", path: "Path", out: "Console") -> None:
     if found.steps:
         out.print()
         out.print(_steps(found.steps))
-        out.print(Text(f"Screened in a few rounds each, {_several(found.tried)}; claims nothing."))
+        for line in _failures(found.steps):
+            out.print(Text(line))
+        out.print(
+            Text(
+                f"{_several(found.tried)} screened, in a few rounds each: that claims nothing yet."
+            )
+        )
     out.print()
     for line in _outcome(found):
         out.print(Text(line))
@@ -47,7 +53,20 @@ def _setting(setting: Setting) -> str:
 
 
 def _several(count: int) -> str:
-    return "one other setting" if count == 1 else f"{count} other settings"
+    return "One setting" if count == 1 else f"{count} settings"
+
+
+def _fate(step: "Step", trial: "Trial") -> str:
+    if trial.failure:
+        return "failed"
+    return "taken" if trial.setting == step.chosen else ""
+
+
+def _failures(steps: "Sequence[Step]") -> Iterator[str]:
+    for step in steps:
+        for trial in step.trials:
+            if trial.failure:
+                yield f"{changed(step.base, trial)} failed: {trial.failure}"
 
 
 def _steps(steps: "Sequence[Step]") -> Table:
@@ -62,7 +81,7 @@ def _steps(steps: "Sequence[Step]") -> Table:
                 Text(changed(step.base, trial)),
                 "-" if trial.ratio is None else f"{trial.ratio:.2f}x",
                 str(trial.rounds) if trial.rounds else "-",
-                Text("taken" if trial.setting == step.chosen else trial.failure[:60]),
+                Text(_fate(step, trial)),
             )
     return table
 

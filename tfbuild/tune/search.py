@@ -7,7 +7,7 @@ were searched before another one changed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 from tfbuild.bench.setting import Setting
@@ -55,12 +55,14 @@ class Search:
 def steps(search: Search, default: Setting) -> Iterator[Step]:
     """Yield each step when it is done; it ends early where the time is up."""
     base, seen, known = default, dict[str, Setting](), list(search.known)
+    failed: set[str] = set()
     for _ in range(PASSES):
         for dimension in search.dimensions:
             # Only against another base is there anything new to see.
             if seen.get(dimension) == base:
                 continue
-            candidates = search.candidates(dimension, base)
+            offered = search.candidates(dimension, base)
+            candidates = [each for each in offered if _difference(base, each) not in failed]
             if candidates:
                 if known and (known[0].dimension, known[0].base) == (dimension, base):
                     step = known.pop(0)
@@ -70,6 +72,9 @@ def steps(search: Search, default: Setting) -> Iterator[Step]:
                     known.clear()
                     step = one(search, dimension, base, candidates)
                 yield step
+                failed.update(
+                    _difference(base, each.setting) for each in step.trials if each.failure
+                )
                 base = step.chosen
             seen[dimension] = base
 
@@ -152,6 +157,11 @@ class _Step:
         return suite
 
 
+def _difference(base: Setting, other: Setting) -> str:
+    """Return what another setting changes: what has failed once is not tried again."""
+    names = [each.name for each in fields(Setting)]
+    return repr([(n, getattr(other, n)) for n in names if getattr(other, n) != getattr(base, n)])
+
+
 def _reason(error: TfbuildError) -> str:
-    first = next(iter(error.why.splitlines()), "")
-    return f"{error.what} {first}".strip()[:300]
+    return (next(iter(error.why.splitlines()), "") or error.what)[:300]
