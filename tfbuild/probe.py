@@ -93,7 +93,7 @@ def imported(name: str, python: Path, *, ours: bool, progress: Progress | None =
     if done.signal_name == "SIGILL" and not _GUARD.search(done.stderr):
         raise _illegal(name, python, progress or Silent())
     if not done.ok:
-        raise _refused(name, done)
+        raise _refused(name, python, done)
     return _seen(name, done)
 
 
@@ -136,11 +136,18 @@ def _seen(name: str, done: Completed) -> Seen:
     return Seen(**{**fields, "packages": tuple(fields["packages"])})
 
 
-def _refused(name: str, done: Completed) -> TfbuildError:
-    do = "`tfbuild detect` shows what this CPU has, `tfbuild inspect` what a wheel uses."
+def _refused(name: str, python: Path, done: Completed) -> TfbuildError:
     if guard := _GUARD.search(done.stderr):
-        why = f"TensorFlow's own check: it was compiled to use {guard[1]}, which this CPU lacks."
-        return HostError(f"This CPU cannot run {name}.", why=why, do=do)
+        from tfbuild import host
+
+        here = host.detect()
+        return HostError(
+            f"This CPU cannot run {name}.",
+            why=f"TensorFlow's own check: it was compiled to use {guard[1]}, which this CPU lacks."
+            f"\nThis CPU is {here.microarchitecture or 'unknown'} ({here.brand}).",
+            do=f"See all that it needs: tfbuild inspect {python} --host\n"
+            "Take a wheel for this CPU: pip, or compile one with tfbuild wheel.",
+        )
     if "No module named 'tensorflow'" in done.stderr:
         return BenchError(
             f"{name} has no TensorFlow.", why=_last(done), do="Name a distribution that holds one."

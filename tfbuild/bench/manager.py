@@ -19,6 +19,7 @@ from tfbuild.bench import contrasts, lock, resuming, variables, workload
 from tfbuild.bench.schedule import schedule
 from tfbuild.bench.session import Contender, Session
 from tfbuild.bench.suite import Plan, Suite
+from tfbuild.errors import UsageError
 from tfbuild.machine import Machine
 from tfbuild.progress import Progress
 
@@ -185,7 +186,10 @@ def round_seconds(suite: Suite) -> list[float]:
 def _leave(around: Around, progress: Progress) -> None:
     # The file counts: an interrupt may come just after a round was saved.
     with signals.held():
-        suite = artifact.load(Suite, around.path)
+        try:
+            suite = artifact.load(Suite, around.path)
+        except UsageError:
+            return  # somebody took the file away; the error that ended the session matters more
         if not suite.rounds:
             around.path.unlink(missing_ok=True)
             return
