@@ -103,7 +103,8 @@ def test_the_control_has_a_row_and_a_table_of_its_own(seen: Callable[[str], View
     assert shown.control is not None
     found = forest.figure(shown)
     assert found is not None
-    (line,) = of_class(found.panels[0].drawings[0], "control")
+    drawing = found.panels[0].drawings[0]
+    (line,) = (each for each in of_class(drawing, "control") if each.tag == "line")
     assert across(line, "x1") < across(line, "x2")
     assert len(found.tables) == 3
     assert not any("control" in each.label for each in shown.contenders)
