@@ -248,3 +248,14 @@ def check(baseline: str, a: Plan, candidate: str, b: Plan) -> None:
             why=f"{', '.join(a.architectures)} against {', '.join(b.architectures)}.",
             do="Measure both with the same --architectures.",
         )
+    if _work(a) != _work(b):
+        raise UsageError(
+            f"{baseline} and {candidate} train different scripts.",
+            why="Their names are the same; their text or their arguments are not.",
+            do="Measure both with the same --workload.",
+        )
+
+
+def _work(plan: Plan) -> tuple[str, tuple[str, ...]] | None:
+    script = plan.script
+    return None if script is None else (script.sha256, script.arguments)

@@ -175,6 +175,13 @@ def test_a_script_of_ones_own_is_trained(
     path = next(here.glob("results/*.suite.json"))
     assert tfbuild_here(monkeypatch, "bench", path) == 0
     assert "train" in capsys.readouterr().out
+    del words[-1]
+    assert tfbuild_here(monkeypatch, "compare", python, python, *words) == 0
+    assert re.search(r"^train +100 +100 .*equivalent", capsys.readouterr().out, re.MULTILINE)
+    # Under the same name it is another script by now.
+    (here / "train.py").write_text("pass  # twice")
+    assert tfbuild_here(monkeypatch, "compare", path, python, *words) == 2
+    assert "train different scripts" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -215,8 +222,14 @@ def test_a_precision_needs_a_ratio(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     python = environment(here, "one")
-    assert tfbuild_here(monkeypatch, "bench", python, "--precision", "2%") == 2
-    assert "a single contender has none" in capsys.readouterr().err
+    path = artifact.save(suite(drifting(dict.fromkeys(ARCHITECTURES, 1.0))), here / "a.suite.json")
+    document = json.loads(path.read_text())
+    document["runs"] = [run for run in document["runs"] if run["subject"] == 0]
+    document |= {"subjects": document["subjects"][:1], "settings": document["settings"][:1]}
+    path.write_text(json.dumps(document))
+    for words in (("bench", python), ("compare", path, python)):
+        assert tfbuild_here(monkeypatch, *words, "--precision", "2%") == 2
+        assert "a single contender has none" in capsys.readouterr().err
 
 
 def test_rounds_end_early_where_the_precision_is_reached(

@@ -64,9 +64,8 @@ def drawn(rows: Sequence[Bar], width: int, made_of: Signs) -> list[Text]:
     one = round(-low / span * (columns - 1))
     scale = (columns - 1) / span
     # Rounding may have left one side half a column less than its longest bar needs.
-    scale = min(
-        scale, *((room / log) for room, log in ((columns - 1 - one, high), (one, -low)) if log)
-    )
+    rooms = ((columns - 1 - one, high), (one, -low))
+    scale = min([scale, *(room / log for room, log in rooms if log)])
     lines = [Text(" " * (labels + one) + "1x")]
     for row, log in zip(rows, logs, strict=True):
         line = Text(f"{row.label[: labels - 2]:{labels}}")

@@ -99,7 +99,7 @@ def measure(
     asked, settings = plan(options), machine_options.settings(options)
     for side in against:
         check(side.who.spec, side.suite.plan, specs[0].text, asked)
-    if asked.precision is not None and not against:
+    if asked.precision is not None:
         _need_pairs(len(specs) * len(settings))
     chosen = choose(specs, environment.here(here.cpu, options.wheels_dir, here.installer))
     if chosen.first_line:
@@ -163,7 +163,7 @@ def resume(path: Path, options: Options, *, command: str) -> Session:
             data_folder=data_folder(suite.plan, options, progress),
             path=path,
             resume_command=repeating.resume(command, path, options),
-            has_peaks=_has_peaks(suite.plan, options),
+            has_peaks=_has_peaks(suite.plan, options, suite.command),
         )
         suite = bench.resume(suite, contenders, around, progress)
     return Session(suite=suite, path=path)
@@ -198,9 +198,12 @@ def _contenders(
     return found
 
 
-def _has_peaks(asked: "Plan", options: Options) -> bool:
+def _has_peaks(asked: "Plan", options: Options, begun: Sequence[str] = ()) -> bool:
+    """Return whether to measure peaks: as said now, or when the session was `begun`."""
     if options.roofline is not None:
         return options.roofline
+    if "--roofline" in begun or "--no-roofline" in begun:
+        return "--roofline" in begun
     return asked.scale.value != Scale.SMOKE.value and asked.script is None
 
 
