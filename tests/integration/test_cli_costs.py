@@ -46,13 +46,27 @@ def test_the_table_of_the_study_fits_80_columns_and_shows_its_digits(tfbuild: Ru
     assert "preemptible" in done.stdout
 
 
-def test_json_and_csv_of_the_study(tfbuild: Run, tmp_path: Path) -> None:
-    schema = json.loads(tfbuild("compare", "--json-schema").stdout)
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[str, str]]:
+    """Run a command that ends well, in this process; returns stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[str, str]:
+        assert tfbuild_here(monkeypatch, *words) == 0
+        return capsys.readouterr()
+
+    return run
+
+
+def test_json_and_csv_of_the_study(here: Callable[..., tuple[str, str]], tmp_path: Path) -> None:
+    schema = json.loads(here("compare", "--json-schema")[0])
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
-    done = tfbuild("compare", "2017", "--json", "-o", "here")
-    assert done.stderr == ""
-    document = json.loads(done.stdout)
+    out, err = here("compare", "2017", "--json", "-o", "here")
+    assert err == ""
+    document = json.loads(out)
     assert document["schema"] == "tfbuild.study/1"
     assert [error.message for error in validator.iter_errors(document)] == []
     assert not validator.is_valid({**document, "rows": [{}]})
@@ -64,17 +78,17 @@ def test_json_and_csv_of_the_study(tfbuild: Run, tmp_path: Path) -> None:
     ]
 
 
-def test_prices_of_ones_own(tfbuild: Run, tmp_path: Path) -> None:
+def test_prices_of_ones_own(here: Callable[..., tuple[str, str]], tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(PRICES)
     words = ["compare", "2017", "--prices", "mine.toml", "--json"]
-    done = tfbuild(*words, "--price-kind", "spot")
-    rows = json.loads(done.stdout)["rows"]
+    out, err = here(*words, "--price-kind", "spot")
+    rows = json.loads(out)["rows"]
     amounts = {row["platform"]: row["amount"] for row in rows if row["vcpus"] == 8}
     # The last of them, lstm_text_generation: 1877.9084 s are billed as 1878, at 0.0001 a second.
     assert amounts["cpu8pip"] == pytest.approx(0.1878)
-    assert "Note, no price: No price for 16, 32, 64 vCPUs; there are those for 8." in done.stderr
-    old = tfbuild("compare", "2017", "--prices", "2017", "--json")
-    assert "Note, old prices: The prices are of 2017-07-05" in old.stderr
+    assert "Note, no price: No price for 16, 32, 64 vCPUs; there are those for 8." in err
+    _, err = here("compare", "2017", "--prices", "2017", "--json")
+    assert "Note, old prices: The prices are of 2017-07-05" in err
 
 
 @pytest.mark.parametrize(
