@@ -77,6 +77,22 @@ def test_where_nobody_is_faster_that_is_the_answer(tmp_path: Path) -> None:
     assert said.startswith("None of 2 candidates is clearly faster than tensorflow-cpu 2.8.4")
 
 
+def test_a_sure_candidate_is_the_answer_before_a_faster_one_that_is_not(tmp_path: Path) -> None:
+    rates = results.noisy((1.0, 1.31))
+
+    def seconds(who: int, number: int, name: str) -> float:
+        wild = (0.2, 5.0)[number % 2]
+        return rates(who, number, name) if who < 2 else rates(0, number, name) / 1.5 * wild
+
+    whos = [results.PIP, results.INTEL, results.OWN]
+    shown = view(report.load(results.save(suite(seconds, subjects=whos), tmp_path)))
+    ratios = [pair.contrast.overall.ratio for pair in shown.pairs]
+    verdicts = [pair.contrast.overall_verdict.value for pair in shown.pairs]
+    assert ratios[1] > ratios[0] > 1
+    assert verdicts == ["faster", "inconclusive"]
+    assert sentences.headline(shown).startswith("The best of 2: intel-tensorflow 2.8.0 is 1.1")
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -24,15 +24,18 @@ def headline(view: View) -> str:
     noise = view.report.comparison.noise
     if not view.pairs:
         return _alone(view)
-    best = max(view.pairs, key=lambda pair: pair.contrast.overall.ratio)
+    rounds = words.rounds(view.rounds)
     if len(view.pairs) == 1:
-        return f"{_claim(best, noise)}, {words.rounds(view.rounds)}."
-    if best.contrast.overall_verdict is Verdict.FASTER:
-        return f"The best of {len(view.pairs)}: {_claim(best, noise)}, {words.rounds(view.rounds)}."
-    than = f"than {best.baseline.label}" if _one_baseline(view) else "than its baseline"
+        return f"{_claim(view.pairs[0], noise)}, {rounds}."
+    # A larger ratio that is not sure is no answer where a smaller one is.
+    sure = [each for each in view.pairs if each.contrast.overall_verdict is Verdict.FASTER]
+    if sure:
+        best = max(sure, key=lambda pair: pair.contrast.overall.ratio)
+        return f"The best of {len(view.pairs)}: {_claim(best, noise)}, {rounds}."
+    than = view.pairs[0].baseline.label if _one_baseline(view) else "its baseline"
     return (
-        f"None of {len(view.pairs)} candidates is clearly faster {than} on this machine, "
-        f"{words.rounds(view.rounds)}."
+        f"None of {len(view.pairs)} candidates is clearly faster than {than} on this machine, "
+        f"{rounds}."
     )
 
 
