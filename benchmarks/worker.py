@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from suite import request as requests
+from suite.orphan import end_with_parent
 from suite.talk import environment, own_stdout, peak_rss, settings, since_start, tell
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def main() -> int:
     if len(sys.argv) > 1 or sys.stdin.isatty():
         print(__doc__, file=sys.stderr)
         return 2
+    end_with_parent()
     out = own_stdout()
     doing: list[str] = []
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.conftest import need, pyenv_python
 from tests.fake_tensorflow import environment, tfbuild_here
@@ -182,6 +183,24 @@ def test_a_script_of_ones_own_is_trained(
     (here / "train.py").write_text("pass  # twice")
     assert tfbuild_here(monkeypatch, "compare", path, python, *words) == 2
     assert "train different scripts" in capsys.readouterr().err
+
+
+def test_documents_keep_what_the_schemas_promise(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    python = environment(here, "one")
+    words = ["--rounds", "2", "--roofline", "--json", *ONE]
+    for command, specs, key in (
+        ("bench", [python], "runs"),
+        ("compare", [python, python], "contrasts"),
+    ):
+        assert tfbuild_here(monkeypatch, command, "--json-schema") == 0
+        schema = Draft202012Validator(json.loads(capsys.readouterr().out))
+        assert tfbuild_here(monkeypatch, command, *specs, *words) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert [error.message for error in schema.iter_errors(document)] == []
+        assert not schema.is_valid({**document, key: 7})
+        assert not schema.is_valid({k: v for k, v in document.items() if k != key})
 
 
 @pytest.mark.parametrize(

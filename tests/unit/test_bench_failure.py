@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import need
 from tests.libraries import compiled, need_tools
 from tests.unit.test_bench import PLAN, Lab
-from tfbuild import host
+from tfbuild import host, resources
 from tfbuild.bench import oom
 from tfbuild.errors import BenchError, HostError
 
@@ -178,6 +178,30 @@ def test_a_process_that_hangs_is_ended_with_its_children(lab: Lab) -> None:
         time.sleep(0.05)
     assert not living(last["pid"])
     assert not living(last["child"])
+
+
+def test_a_training_ends_with_the_session_that_was_killed(tmp_path: Path) -> None:
+    """Whoever resumes shall not measure beside it: a crash leaves no time to stop anything."""
+    told = tmp_path / "pid"
+    child = (
+        f"import sys; sys.path.insert(0, {str(resources.folder('benchmarks'))!r})\n"
+        "import os, time, pathlib; from suite.orphan import end_with_parent\n"
+        f"end_with_parent(); pathlib.Path({str(told)!r}).write_text(str(os.getpid()))\n"
+        "time.sleep(600)\n"
+    )
+    code = f"import sys, subprocess; subprocess.run([sys.executable, '-c', {child!r}])"
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    while not told.exists() or not told.read_text():
+        assert parent.poll() is None
+        time.sleep(0.02)
+    training = int(told.read_text())
+    assert living(training)
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and living(training):
+        time.sleep(0.02)
+    assert not living(training)
 
 
 def living(pid: int) -> bool:
