@@ -24,7 +24,7 @@ from suite.talk import own_stdout, settings
 PAIRS = 20
 STUDENT = 2.093
 """Two-sided 95 % quantile of Student's t with 19 degrees of freedom, from the usual tables."""
-EPOCHS = 5
+EPOCHS = 3
 DEFAULT = ("mnist_mlp", "mnist_cnn")
 FITTING = (*DEFAULT, "imdb_fasttext", "imdb_bidirectional_lstm")
 """Those that train on arrays and are validated: `fit` can be called as users do."""
@@ -71,7 +71,7 @@ def measure(name: str, count: int, epochs: int = EPOCHS, samples: int | None = N
         name: an architecture.
         count: of pairs.
         epochs: in each call of `fit`.
-        samples: trained in an epoch; as at the scale "quick" if None.
+        samples: trained in an epoch; as at the scale "smoke" if None.
     """
     from suite.data import Source
     from suite.models import MODELS
@@ -79,7 +79,7 @@ def measure(name: str, count: int, epochs: int = EPOCHS, samples: int | None = N
 
     model_of: Any = MODELS[name]
     workload = model_of.WORKLOAD
-    size = replace(workload.size("quick"), epochs=epochs)
+    size = replace(workload.size("smoke"), epochs=epochs)
     if samples is not None:
         size = replace(size, train=samples, validation=workload.batch)
     arrays = model_of.arrays(Source(mode="generated"), size)

@@ -28,17 +28,18 @@ def main() -> int:
     out = own_stdout()
     doing: list[str] = []
     try:
-        _serve(requests.read(sys.stdin.read()), out, doing)
+        used = _serve(requests.read(sys.stdin.read()), out, doing)
     except Exception as error:  # noqa: BLE001 - the reader of our output must learn of any failure
         message = f"{type(error).__name__}: {error}"
         architecture = doing[-1] if doing else None
         tell(out, "error", architecture=architecture, message=message[:2000])
         return 1
-    tell(out, "done", peak_rss_bytes=peak_rss())
+    tell(out, "done", peak_rss_bytes=used)
     return 0
 
 
-def _serve(request: Request, out: TextIO, doing: list[str]) -> None:
+def _serve(request: Request, out: TextIO, doing: list[str]) -> int:
+    """Do all that is asked for; return the memory that trainings took."""
     setting = request.setting
     requests.place(setting)
     settings(setting.omp_threads, setting.onednn)
@@ -48,11 +49,13 @@ def _serve(request: Request, out: TextIO, doing: list[str]) -> None:
         doing.append(name)
         tell(out, "start", architecture=name)
         tell(out, "sample", architecture=name, **_sample(name, request))
+    used = peak_rss()
     if request.peak:
         from suite.peak import measured
 
         doing.clear()
         tell(out, "peak", **measured())
+    return used
 
 
 def _sample(name: str, request: Request) -> dict[str, Any]:
