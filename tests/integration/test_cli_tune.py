@@ -106,12 +106,12 @@ def test_a_real_wheel_is_tuned(tfbuild: Run) -> None:
     """Whether anything is faster here is not known; that all is measured and told is."""
     need(pyenv_python("3.10"), "no Python 3.10 here")
     words = ["--scale", "smoke", "--rounds", "2", "--data", "generated", "--seed", "3", "--json"]
-    more = ["--architectures", "mnist_mlp", "--dimensions", "inter,allocator"]
+    more = ["--architectures", "mnist_mlp", "--dimensions", "onednn", "--affinity", "0"]
     done = tfbuild("tune", "tensorflow-cpu==2.8.4", *words, *more, timeout=3000)
     assert done.returncode == 0, done.stderr
     found = artifact.from_json(Tuning, done.stdout)
-    assert [step.dimension for step in found.steps][:2] == ["inter", "allocator"]
-    for trial in found.steps[1].trials:
-        need(not trial.failure, trial.failure)
-        assert trial.ratio is not None
-        assert 0.1 < trial.ratio < 10
+    assert [step.dimension for step in found.steps] == ["onednn"]
+    trials = found.steps[0].trials
+    assert not [trial.failure for trial in trials if trial.failure]
+    assert {trial.setting.onednn for trial in trials} >= {True}  # the official wheel of 2.8: off
+    assert all(0.1 < (trial.ratio or 0) < 10 for trial in trials)

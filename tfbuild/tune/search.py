@@ -82,8 +82,9 @@ def steps(search: Search, default: Setting) -> Iterator[Step]:
 def one(search: Search, dimension: str, base: Setting, candidates: Sequence[Setting]) -> Step:
     """Search one dimension."""
     run = _Step(search=search, dimension=dimension, base=base)
-    left = run.round_of_all(candidates)
-    left = run.again(left)
+    # One alone is not worth a round of its own.
+    worth = run.round_of_all(candidates) if len(candidates) > 1 else list(candidates)
+    left = run.again(worth)
     best = max(left, key=lambda trial: trial.ratio or 0.0, default=None)
     is_faster = best is not None and (best.ratio or 0.0) > 1 + search.noise
     return Step(
@@ -103,17 +104,15 @@ class _Step:
         self.trials: dict[Setting, Trial] = {}
         self.samples: list[str] = []
 
-    def round_of_all(self, candidates: Sequence[Setting]) -> list[Trial]:
+    def round_of_all(self, candidates: Sequence[Setting]) -> list[Setting]:
         """Run all once and return those that are worth more rounds."""
         found = self._measured(candidates, rounds=1)
         best = max([1.0, *(trial.ratio or 0.0 for trial in found)])
-        return [trial for trial in found if (trial.ratio or 0.0) >= HOPELESS * best]
+        return [trial.setting for trial in found if (trial.ratio or 0.0) >= HOPELESS * best]
 
-    def again(self, trials: Sequence[Trial]) -> list[Trial]:
+    def again(self, settings: Sequence[Setting]) -> list[Trial]:
         """Run those that are left some more; the first round has no say any more."""
-        if not trials:
-            return []
-        return self._measured([trial.setting for trial in trials], rounds=ROUNDS)
+        return self._measured(settings, rounds=ROUNDS) if settings else []
 
     def _measured(self, settings: Sequence[Setting], *, rounds: int) -> list[Trial]:
         try:
