@@ -314,7 +314,7 @@ def test_markdown_holds_no_markup_of_strangers(tmp_path: Path) -> None:
     assert "@someone" not in text
     assert "](javascript" not in text
     widths = {line.count("|") - line.count("\\|") for line in text.splitlines() if line[:1] == "|"}
-    assert widths <= {7 + 1, 6 + 1, 10 + 1}
+    assert widths <= {7 + 1, 6 + 1, 9 + 1}
 
 
 def test_json_is_the_comparison(tmp_path: Path) -> None:

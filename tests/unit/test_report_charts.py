@@ -14,7 +14,7 @@ from tests import results
 from tfbuild import report
 from tfbuild.bench.suite import Peak
 from tfbuild.report import charts, scales, words
-from tfbuild.report.charts import bars, forest, k80, rounds
+from tfbuild.report.charts import bars, costs, forest, k80, roofline, rounds
 from tfbuild.report.charts.roofline import roof
 from tfbuild.report.scales import Linear, Log
 from tfbuild.report.svg import Drawing
@@ -181,6 +181,39 @@ def test_everything_has_its_figure(seen: Callable[[str], View]) -> None:
     assert "on 2026-11-02" in found["cost"].remarks[0]
     assert "fastest with 8 vCPUs; cheapest with 1" in found["sizes"].remarks[0]
     assert all(figure.tables for figure in found.values())
+
+
+def test_more_than_the_roof_is_explained(seen: Callable[[str], View]) -> None:
+    shown = seen("full")
+    plain = next(each for each in charts.all_of(shown) if each.key == "roofline")
+    assert len(plain.remarks) == 1
+    who = shown.contenders[0]
+    achieved = who.times[0].achieved
+    assert achieved is not None
+    beyond = replace(who.times[0], achieved=replace(achieved, fraction=1.17))
+    changed = replace(who, times=(beyond, *who.times[1:]))
+    found = roofline.figure(replace(shown, contenders=(changed, *shown.contenders[1:])))
+    assert found is not None
+    assert "above its line" in found.remarks[1]
+
+
+def test_costs_in_another_currency_name_no_k80(seen: Callable[[str], View]) -> None:
+    shown = seen("full")
+    changed = tuple(
+        replace(
+            who,
+            times=tuple(
+                replace(times, cost=replace(times.cost, of_k80=None))
+                for times in who.times
+                if times.cost is not None
+            ),
+        )
+        for who in shown.contenders
+    )
+    found = costs.figure(replace(shown, contenders=changed))
+    assert found is not None
+    assert "K80" not in found.lead
+    assert not of_class(found.panels[0].drawings[0], "one")
 
 
 def test_costs_against_the_k80s(seen: Callable[[str], View]) -> None:

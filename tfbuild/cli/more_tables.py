@@ -36,10 +36,12 @@ def costs(lettered: Lettered) -> Iterator[Table]:
     table.add_column("cost of the\nstudy's run", no_wrap=True)
     for letter, _ in lettered:
         table.add_column(f"{letter}\n{found[0].price.currency}", justify="right", no_wrap=True)
-    for letter, _ in lettered:
+    has_k80 = any(cost.of_k80 is not None for cost in found)
+    for letter, _ in lettered if has_k80 else ():
         table.add_column(f"{letter} to\nK80", justify="right", no_wrap=True)
     for row in zip(*(times for _, times in lettered), strict=True):
-        table.add_row(row[0].architecture, *map(_amount, row), *map(_of_k80, row))
+        relative = map(_of_k80, row) if has_k80 else ()
+        table.add_row(row[0].architecture, *map(_amount, row), *relative)
     yield table
 
 

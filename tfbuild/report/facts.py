@@ -134,7 +134,6 @@ def environments(view: View) -> Table:
                 onednn,
                 ", ".join(map(str, own.cpus)),
                 f"{who.intra_threads} / {who.inter_threads} / {own.omp_threads}",
-                who.cpu_features_built or words.NONE,
             )
         )
     return Table(
@@ -149,10 +148,9 @@ def environments(view: View) -> Table:
             "oneDNN",
             "CPUs",
             "Threads",
-            "Built to use",
         ),
         rows=tuple(rows),
-        words=frozenset(range(1, 10)),
+        words=frozenset(range(1, 9)),
     )
 
 
@@ -208,12 +206,24 @@ def _origin(source: Source) -> tuple[str, ...]:
     )
 
 
-def variables(view: View) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Yield each contender's label, variables and packages."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Inside:
+    """What is too long for a table."""
+
+    label: str
+    says: str
+    """What TensorFlow says of the CPU features that it was built for."""
+    variables: tuple[str, ...]
+    packages: tuple[str, ...]
+
+
+def inside(view: View) -> Iterator[Inside]:
+    """Yield what each contender's processes were given, and what is installed."""
     for each in view.contenders:
         given = {} if each.side is None else each.side.settings
-        yield (
-            each.label,
-            tuple(f"{name}={value}" for name, value in sorted(given.items())),
-            each.subject.packages,
+        yield Inside(
+            label=each.label,
+            says=each.subject.cpu_features_built or "",
+            variables=tuple(f"{name}={value}" for name, value in sorted(given.items())),
+            packages=each.subject.packages,
         )

@@ -37,7 +37,7 @@ def _render(template: str, report: Report) -> str:
             startup=facts.startup(seen),
             environments=facts.environments(seen),
             machines=tuple((each.name, facts.machine(each)) for each in report.sources),
-            variables=tuple(facts.variables(seen)),
+            insides=tuple(facts.inside(seen)),
             commands=facts.commands(seen),
             origins=facts.origins(seen),
             version=__version__,

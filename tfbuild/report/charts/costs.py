@@ -19,11 +19,12 @@ def figure(view: View) -> Figure | None:
     if not found:
         return None
     prices = list(dict.fromkeys(cost.price for priced in found.values() for _, cost in priced))
+    has_k80 = any(cost.of_k80 for priced in found.values() for _, cost in priced)
     return Figure(
         key="cost",
         heading="What it costs",
-        lead="Cost of training as the study did, all epochs; shorter is better. The line is the "
-        "K80's run of 2017 at its price of then.",
+        lead="Cost of training as the study did, all epochs; shorter is better."
+        + (" The line is the K80's run of 2017 at its price of then." if has_k80 else ""),
         panels=tuple(_panel(view, name, priced) for name, priced in found.items()),
         tables=(_table(found),),
         remarks=tuple(f"Price: {words.price(each)}" for each in prices),

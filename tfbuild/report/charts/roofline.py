@@ -49,8 +49,19 @@ def figure(view: View) -> Figure | None:
         panels=(Panel(heading="", drawings=(_draw(view, dots),)),),
         tables=(_table(view),),
         legend=legend(view.contenders[:MOST]) if several else (),
-        remarks=(f"Numbers: {named}.",),
+        remarks=(f"Numbers: {named}.", *_beyond(view)),
     )
+
+
+def _beyond(view: View) -> tuple[str, ...]:
+    found = (times.achieved for who in view.contenders for times in who.times)
+    if any(each is not None and (each.fraction or 0) > 1 for each in found):
+        said = (
+            "Something lies above its line: the peak was measured while the machine was busier "
+            "than in training, so shares of the roof are too high here."
+        )
+        return (said,)
+    return ()
 
 
 def _dots(view: View, contenders: Sequence[Contender]) -> list[Dot]:
