@@ -55,8 +55,15 @@ def _ratios(rng: np.random.Generator, processes: Floats) -> Floats:
 
 
 def quiet() -> dict[str, Noise]:
-    """For each architecture: pairs drawn from processes of one wheel on an idle machine."""
-    return {name: _drawn(sides[0]) for name, sides in _measured("noise_quiet").items()}
+    """For each architecture: pairs drawn from processes of one wheel on an idle machine.
+
+    And for the geometric mean over all of a process, as they fell together.
+    """
+    found = {name: sides[0] for name, sides in _measured("noise_quiet").items()}
+    found["geometric mean"] = [
+        math.exp(float(np.mean(np.log(process)))) for process in zip(*found.values(), strict=True)
+    ]
+    return {name: _drawn(seconds) for name, seconds in found.items()}
 
 
 def _drawn(seconds: list[float]) -> Noise:

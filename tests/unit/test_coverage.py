@@ -22,8 +22,8 @@ FOUND = 0.90
 TRIALS = 20_000
 FIVE_PERCENT = math.log(1.05)
 THRESHOLD = math.log1p(stats.NOISE)
-STEADY = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext")
-"""Whose rounds spread by 2 to 3 % here; those of the LSTMs spread by 6 and 14 %."""
+STEADY = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext", "geometric mean")
+"""Whose rounds spread by 2 to 4 % here; those of the LSTMs spread by 6 and 14 %."""
 
 
 def share(hits: int, trials: int) -> tuple[float, float]:
@@ -102,10 +102,10 @@ def _false_verdicts(logs: Floats) -> tuple[float, float]:
     return share(int(((low > THRESHOLD) | (high < -THRESHOLD)).sum()), low.size)
 
 
-@pytest.mark.parametrize("architecture", STEADY)
-def test_five_percent_are_found_within_twenty_pairs(architecture: str) -> None:
+@pytest.mark.parametrize("name", STEADY)
+def test_five_percent_are_found_within_twenty_pairs(name: str) -> None:
     """Called "faster": the whole interval lies beyond the noise threshold of 2 %."""
-    logs = quiet()[architecture](np.random.default_rng(20), TRIALS, 20) + FIVE_PERCENT
+    logs = quiet()[name](np.random.default_rng(20), TRIALS, 20) + FIVE_PERCENT
     low, _ = _students(logs)
     assert share(int((low > THRESHOLD).sum()), TRIALS)[0] >= FOUND
 

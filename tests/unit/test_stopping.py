@@ -10,8 +10,7 @@ import pytest
 from tests.noise import Floats, Noise, bursts, drift, quiet
 from tests.unit.test_bench import PLAN
 from tests.unit.test_coverage import FALSE, FIVE_PERCENT, FOUND, PROMISED, THRESHOLD, share
-from tfbuild import stats, stopping
-from tfbuild.bench import ARCHITECTURES
+from tfbuild import stats
 from tfbuild.bench.suite import Plan, Stopped
 from tfbuild.stats import boundary
 from tfbuild.stats.boundary import Look
@@ -243,8 +242,3 @@ def test_looking_without_the_rule_would_call_the_same_different() -> None:
         half = stats.half_widths(noise[:, :done])
         strayed |= np.abs(noise[:, :done].mean(axis=1)) > half
     assert share(int(strayed.sum()), len(strayed))[0] > 2 * FALSE
-
-
-def test_all_six_have_noise_measured_here() -> None:
-    assert set(quiet()) == set(ARCHITECTURES)
-    assert stopping.LOOKS == 5
