@@ -53,8 +53,9 @@ class Contrast:
 
     @property
     def estimates(self) -> dict[str, Estimate]:
-        """All of them by the name of what they are of."""
-        return {each.architecture: each.speedup for each in self.rows} | {OVERALL: self.overall}
+        """All of them by the name of what they are of; the mean of a single one is that one."""
+        rows = {each.architecture: each.speedup for each in self.rows}
+        return rows | {OVERALL: self.overall} if len(rows) > 1 else rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -478,6 +478,14 @@ def test_the_control_stands_apart_and_its_bias_is_told_of_all(again: float, bias
         assert "Repeat" in said.do
 
 
+def test_the_bias_of_a_single_architecture_is_told_once() -> None:
+    plan = replace(QUICK, architectures=("mnist_cnn",))
+    subjects = [in_setting("a", 1), in_setting("b", 1), in_setting("a", 1, is_control=True)]
+    found = of_suite(suite(lambda who, *_: 10.0 - 2 * (who == 2), subjects=subjects, plan=plan))
+    said = found.contrasts[0].concerns[0]
+    assert said.what.endswith("differs from itself: mnist_cnn 1.25x.")
+
+
 def test_the_suite_says_how_sure_an_interval_must_be_and_what_counts_as_noise() -> None:
     ratios = dict.fromkeys(ARCHITECTURES, 1.05)
     one = replace(suite(drifting(ratios)), level=0.99)
