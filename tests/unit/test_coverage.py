@@ -52,20 +52,22 @@ def test_students_interval_covers_as_often_as_it_says(name: str, rounds: int) ->
     assert reaches(_covers(*_students(logs)))
 
 
+@pytest.mark.parametrize("rounds", [bca.FEWEST, 2 * bca.FEWEST])
 @pytest.mark.parametrize("name", MODELS)
-def test_the_bootstraps_interval_does_so_from_the_least_number_on(name: str) -> None:
-    logs = MODELS[name](np.random.default_rng(7), 1_500, bca.FEWEST)
+def test_the_bootstraps_interval_does_so_from_the_least_number_on(name: str, rounds: int) -> None:
+    logs = MODELS[name](np.random.default_rng(rounds), 1_500, rounds)
     found = bca.bounds(logs)
     assert found is not None
     assert reaches(_covers(*found))
 
 
-def test_the_bootstraps_interval_of_few_pairs_would_not() -> None:
-    """Why it is not shown for them: here ten, with the outlier that one LSTM showed."""
-    noise = quiet()["imdb_bidirectional_lstm"]
-    found = bca.bounds(noise(np.random.default_rng(7), 1_000, 10))
+def test_a_gross_outlier_deceives_the_bootstrap_and_not_student() -> None:
+    """Why Student's interval decides: one LSTM here had one process in six that was 20 % off."""
+    logs = quiet()["imdb_bidirectional_lstm"](np.random.default_rng(7), 1_000, bca.FEWEST)
+    found = bca.bounds(logs)
     assert found is not None
     assert _covers(*found)[1] < PROMISED[0]
+    assert _covers(*_students(logs))[1] >= PROMISED[0]
 
 
 def test_pairing_in_a_fixed_order_would_not_cover_it() -> None:

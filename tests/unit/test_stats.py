@@ -190,7 +190,7 @@ def bca_by_hand(logs: list[float], share: float, draws: int) -> tuple[float, flo
     return float(low), float(high)
 
 
-@pytest.mark.parametrize("count", [30, 45])
+@pytest.mark.parametrize("count", [10, 30])
 def test_bootstrap_agrees_with_efrons_formulas_at_the_expanded_level(count: int) -> None:
     rng = np.random.default_rng(count)
     logs = rng.gamma(2, 0.05, count).tolist()  # skewed
@@ -207,31 +207,31 @@ def test_bootstrap_agrees_with_efrons_formulas_at_the_expanded_level(count: int)
 
 
 def test_bootstrap_of_the_same_times_is_the_same() -> None:
-    a, b = times(1, 32, 12), times(2, 32, 10)
+    a, b = times(1, 12, 12), times(2, 12, 10)
     assert stats.bootstrap(a, b) == stats.bootstrap(a, b)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 29])
+@pytest.mark.parametrize("count", [1, 2, 3, 9])
 def test_bootstrap_of_few_pairs_is_none(count: int) -> None:
     assert stats.bootstrap(times(1, count), times(2, count)) is None
 
 
 def test_bootstrap_is_none_where_resamples_do_not_reach_so_far() -> None:
-    a, b = times(1, 30), times(2, 30)
+    a, b = times(1, 10), times(2, 10)
     assert stats.bootstrap(a, b, 0.95) is not None
-    assert stats.bootstrap(a, b, 0.9995) is None
+    assert stats.bootstrap(a, b, 0.999) is None
 
 
 def test_bootstrap_of_equal_ratios_has_no_width() -> None:
-    found = stats.bootstrap([3.0] * 30, [2.0] * 30)
+    found = stats.bootstrap([3.0] * 10, [2.0] * 10)
     assert found is not None
     assert (found.low, found.ratio, found.high) == pytest.approx((1.5, 1.5, 1.5))
 
 
 def test_bootstrap_bears_ratios_equal_but_for_rounding_and_a_single_odd_one() -> None:
-    equal = [0.1 * k for k in range(1, 31)]
+    equal = [0.1 * k for k in range(1, 11)]
     found = stats.bootstrap([3 * each for each in equal], equal)
     assert found is None or found.low == pytest.approx(3)
-    odd = stats.bootstrap([2.0] * 29 + [4.0], [1.0] * 30)
+    odd = stats.bootstrap([2.0] * 9 + [4.0], [1.0] * 10)
     assert odd is not None
     assert 1.999 <= (odd.low or 0) <= odd.ratio <= (odd.high or 0) <= 4.001

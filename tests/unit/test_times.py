@@ -105,7 +105,7 @@ def test_a_sweep_over_sizes_has_curves() -> None:
     assert by_name["mnist_mlp"].fastest == 2
 
 
-@pytest.mark.parametrize("rounds", [29, 30])
+@pytest.mark.parametrize("rounds", [9, 10])
 def test_the_bootstrap_stands_beside_students_interval_where_pairs_suffice(rounds: int) -> None:
     plan = replace(QUICK, architectures=("mnist_mlp", "mnist_cnn"))
 
@@ -120,12 +120,12 @@ def test_the_bootstrap_stands_beside_students_interval_where_pairs_suffice(round
     ]
     assert [row.bootstrap for row in contrast.rows] == expected
     shown = [*expected, contrast.overall_bootstrap]
-    assert [each is not None for each in shown] == [rounds == 30] * 3
+    assert [each is not None for each in shown] == [rounds == 10] * 3
 
 
 def test_sessions_apart_have_no_bootstrap() -> None:
-    one = suite(flat, subjects=[subject("a")], rounds=30)
-    other = suite(lambda _who, number, _name: 10.0 + number, subjects=[subject("b")], rounds=30)
+    one = suite(flat, subjects=[subject("a")], rounds=10)
+    other = suite(lambda _who, number, _name: 10.0 + number, subjects=[subject("b")], rounds=10)
     made = compare(Side(suite=one, subject=0), [Side(suite=other, subject=0)])
     assert {row.bootstrap for row in made.contrasts[0].rows} == {None}
     assert made.contrasts[0].overall_bootstrap is None

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-FEWEST = 30
-"""Pairs below which it may cover less than 93 % where some processes are far off, as tests show."""
+FEWEST = 10
+"""Pairs below which it may cover less than 93 % where some processes are slower than the rest."""
 RESAMPLES = 9_999
 _IN_A_TAIL = 10
 """Resamples that must lie beyond each bound, or the bound is a matter of chance."""
