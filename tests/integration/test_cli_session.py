@@ -1,11 +1,13 @@
 """Sessions of `tfbuild bench` and `tfbuild compare`: their options, their ends, their files."""
 
+import hashlib
 import json
 import re
 import shlex
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ from jsonschema import Draft202012Validator
 from tests.conftest import need, pyenv_python
 from tests.fake_tensorflow import environment, tfbuild_here
 from tests.unit.test_bench_failure import beyond, library
-from tests.unit.test_compare import drifting, suite
+from tests.unit.test_compare import drifting, subject, suite
 from tfbuild import artifact, resources
 from tfbuild.bench import ARCHITECTURES, Suite
+from tfbuild.cli import repeating
 from tfbuild.compare import Comparison
 
 ONE = ("--architectures", "mnist_mlp")
@@ -287,6 +290,40 @@ def test_what_cannot_be_resumed(
     told = [word.format(path=path) for word in words] or ["--scale", "smoke"]
     assert tfbuild_here(monkeypatch, "compare", *told) == 2
     assert said in capsys.readouterr().err
+
+
+def test_what_a_word_meant_is_taken_again_whatever_it_would_mean_by_now(tmp_path: Path) -> None:
+    for word in (
+        "pip",
+        "compiled",
+        "tensorflow-cpu",
+        "tensorflow-cpu>=2.8",
+        "tensorflow-cpu==2.8.4",
+    ):
+        was = replace(subject(word), wheel_sha256=None)
+        assert repeating.spec(was, tmp_path).requirement == "tensorflow-cpu==2.8.4"
+    # A newer wheel has come meanwhile; the one that was measured is known by its hash.
+    for build, content in (("1", b"old"), ("2", b"new")):
+        name = f"tensorflow_cpu-2.8.4+zen-{build}-cp310-cp310-linux_x86_64.whl"
+        (tmp_path / name).write_bytes(content)
+    old = hashlib.sha256(b"old").hexdigest()
+    was = replace(subject("compiled"), version="2.8.4+zen", wheel_sha256=old)
+    found = repeating.spec(was, tmp_path).path
+    assert found is not None
+    assert found.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://pypi.org/simple", "https://pypi.org/simple"),
+        ("https://u:p@host:8080/a?token=t#f", "https://host:8080/a"),
+        ("https://token@host/a", "https://host/a"),
+        ("http://[broken", "URL"),
+    ],
+)
+def test_addresses_are_shown_without_secrets(url: str, shown: str) -> None:
+    assert repeating.without_secrets(url) == shown
 
 
 # --- Files of strangers -------------------------------------------------------------------------
