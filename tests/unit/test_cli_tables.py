@@ -2,11 +2,15 @@
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from tests import results
+from tests.conftest import DATA
 from tests.unit.test_compare import drifting, subject, suite
+from tfbuild import report
 from tfbuild.bench import ARCHITECTURES
 from tfbuild.bench.suite import Side
 from tfbuild.cli import tables
@@ -43,6 +47,38 @@ def text_of(side: Side, *candidates: Side) -> str:
     tables.compared(compare(side, candidates), out)
     assert isinstance(out.file, io.StringIO)
     return out.file.getvalue()
+
+
+def test_everything_that_a_comparison_has_fits_80_columns(tmp_path: Path) -> None:
+    made = report.load(results.full(tmp_path))
+    out = Console(file=io.StringIO(), width=80, no_color=True, highlight=False)
+    tables.compared(made.comparison, out, [each.suite for each in made.sources])
+    assert isinstance(out.file, io.StringIO)
+    lines = [line.rstrip() for line in out.file.getvalue().splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert "\n".join(lines) + "\n" == (DATA / "compare_full_80.txt").read_text(encoding="utf-8")
+
+
+def test_the_control_stands_below_the_mean_and_is_no_candidate(tmp_path: Path) -> None:
+    made = report.load(results.save(results.several(), tmp_path))
+    out = Console(file=io.StringIO(), width=80, no_color=True)
+    tables.compared(made.comparison, out)
+    assert isinstance(out.file, io.StringIO)
+    text = out.file.getvalue()
+    assert text.count("control: A again") == 2
+    assert "\nD  " not in text
+
+
+def test_of_many_candidates_the_means_are_shown(tmp_path: Path) -> None:
+    whos = [results.PIP] + [results.named(f"w{n}", f"wheel-{n}", "1") for n in range(27)]
+    many = suite(results.noisy((1.0,) * 28), subjects=whos, rounds=2)
+    made = report.load(results.save(many, tmp_path))
+    out = Console(file=io.StringIO(), width=80, no_color=True)
+    tables.compared(made.comparison, out)
+    assert isinstance(out.file, io.StringIO)
+    text = out.file.getvalue()
+    assert text.count(" against A") == 27 * 2  # in the table, and at the bars
+    assert "AB against A" in text
 
 
 def test_generated_data_is_said_and_of_mixed_data_what_is_what() -> None:
