@@ -109,6 +109,14 @@ def test_one_pair_has_a_ratio_but_no_interval_and_decides_nothing() -> None:
         assert stats.verdict(estimate) is Verdict.INCONCLUSIVE
 
 
+def test_times_that_no_machine_shows_give_bounds_that_are_numbers() -> None:
+    wild = [1e-150, 1e150]
+    for estimate in (stats.paired(wild, wild[::-1]), stats.unpaired(wild, wild[::-1])):
+        assert estimate.low is not None
+        assert estimate.high is not None
+        assert 0 < estimate.low < estimate.ratio < estimate.high < math.inf
+
+
 def test_pairs_must_be_pairs() -> None:
     with pytest.raises(ValueError, match="zip"):
         stats.paired([1.0, 2.0], [1.0])

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
+_FARTHEST = 700.0
+"""A logarithm beyond which floats end."""
+
+
 def mean(values: Sequence[float]) -> float:
     """Return the arithmetic mean, rounded once (`math.fsum`)."""
     return math.fsum(values) / len(values)
@@ -127,10 +131,15 @@ def _estimate(
     centre: float, half: float | None, *, pairs: int, confidence: float, is_paired: bool
 ) -> Estimate:
     return Estimate(
-        ratio=math.exp(centre),
-        low=None if half is None else math.exp(centre - half),
-        high=None if half is None else math.exp(centre + half),
+        ratio=_exp(centre),
+        low=None if half is None else _exp(centre - half),
+        high=None if half is None else _exp(centre + half),
         pairs=pairs,
         confidence=confidence,
         paired=is_paired,
     )
+
+
+def _exp(value: float) -> float:
+    """Return the exponential, finite and positive whatever odd times were in a file."""
+    return math.exp(max(-_FARTHEST, min(_FARTHEST, value)))
