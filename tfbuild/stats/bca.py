@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfbuild.stats.estimate import CONFIDENCE, Estimate
-from tfbuild.stats.student import log_ratios, mean, t_quantile
+from tfbuild.stats.student import exponential, log_ratios, mean, t_quantile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,9 +51,9 @@ def bootstrap(
     if found is None or not np.isfinite(found).all():
         return None
     return Estimate(
-        ratio=math.exp(mean(logs)),
-        low=math.exp(found[0][0]),
-        high=math.exp(found[1][0]),
+        ratio=exponential(mean(logs)),
+        low=exponential(found[0][0]),
+        high=exponential(found[1][0]),
         pairs=len(logs),
         confidence=confidence,
     )

@@ -41,7 +41,7 @@ def spread(values: Sequence[float]) -> float | None:
 
 def log_ratios(baseline: Sequence[float], candidate: Sequence[float]) -> list[float]:
     """Return the logarithm of baseline over candidate for each pair."""
-    return [math.log(a / b) for a, b in zip(baseline, candidate, strict=True)]
+    return [math.log(a) - math.log(b) for a, b in zip(baseline, candidate, strict=True)]
 
 
 def paired(
@@ -131,15 +131,15 @@ def _estimate(
     centre: float, half: float | None, *, pairs: int, confidence: float, is_paired: bool
 ) -> Estimate:
     return Estimate(
-        ratio=_exp(centre),
-        low=None if half is None else _exp(centre - half),
-        high=None if half is None else _exp(centre + half),
+        ratio=exponential(centre),
+        low=None if half is None else exponential(centre - half),
+        high=None if half is None else exponential(centre + half),
         pairs=pairs,
         confidence=confidence,
         paired=is_paired,
     )
 
 
-def _exp(value: float) -> float:
+def exponential(value: float) -> float:
     """Return the exponential, finite and positive whatever odd times were in a file."""
     return math.exp(max(-_FARTHEST, min(_FARTHEST, value)))
