@@ -92,7 +92,8 @@ def _outcome(found: "Tuning") -> Iterator[str]:
         return
     overall = found.confirmed.overall
     much = f"{tables.ratio(overall.ratio)} ({tables.interval(overall)})"
-    pairs = f"in {overall.pairs} fresh pairs of processes, which had no part in choosing"
+    several = "pair" if overall.pairs == 1 else "pairs"
+    pairs = f"in {overall.pairs} fresh {several} of processes, which had no part in choosing"
     if found.is_worth_it:
         yield f"Faster than the default: {much} {pairs}."
     elif found.confirmed.overall_verdict is Verdict.INCONCLUSIVE:

@@ -199,7 +199,7 @@ class _Run:
             precision=None,
             seed=self.task.plan.seed + _SEEDS_APART * self.sessions,
             timeout=self.timeout,
-            max_seconds=self._left(),
+            max_seconds=self._left(is_search=not purpose.endswith("confirmation")),
         )
         environment = self.task.environment
         suite = bench.measure(
@@ -223,10 +223,11 @@ class _Run:
         if self.timeout is None or patience < self.timeout:
             self.timeout = patience if longest else self.timeout
 
-    def _left(self) -> float | None:
+    def _left(self, *, is_search: bool) -> float | None:
         if self.task.max_seconds is None:
             return None
-        return max(1.0, self.task.max_seconds - (time.monotonic() - self.began))
+        share = SEARCHING if is_search else 1.0
+        return max(1.0, share * self.task.max_seconds - (time.monotonic() - self.began))
 
     def _is_time_to_confirm(self) -> bool:
         most = self.task.max_seconds
