@@ -14,6 +14,7 @@ from scipy import stats as oracle
 from tests.noise import MODELS, Floats, Noise, drift, loaded, quiet
 from tfbuild import stats
 from tfbuild.bench import ARCHITECTURES
+from tfbuild.cli.bench_options import ROUNDS
 from tfbuild.stats import bca
 
 PROMISED = (0.93, 0.97)
@@ -93,9 +94,12 @@ def test_what_is_the_same_is_rarely_called_faster_or_slower(name: str, rounds: i
     assert _false_verdicts(logs)[1] <= FALSE
 
 
+@pytest.mark.parametrize("rounds", [ROUNDS, 10])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_what_is_the_same_is_rarely_called_so_under_heavy_load(architecture: str) -> None:
-    logs = loaded()[architecture](np.random.default_rng(10), TRIALS, 10)
+def test_what_is_the_same_is_rarely_called_so_under_heavy_load(
+    architecture: str, rounds: int
+) -> None:
+    logs = loaded()[architecture](np.random.default_rng(rounds), TRIALS, rounds)
     assert _false_verdicts(logs)[0] <= FALSE
 
 
