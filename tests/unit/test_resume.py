@@ -1,5 +1,7 @@
 """Sessions that were interrupted, and how they go on."""
 
+import contextlib
+import errno
 import fcntl
 import json
 import shutil
@@ -15,7 +17,7 @@ from tests.conftest import DATA
 from tests.unit.test_bench import HOST, SETTING, Lab
 from tests.unit.test_bench import PLAN as LONG
 from tfbuild import artifact, bench, machine
-from tfbuild.bench import Around, Contender, Plan, Suite, workload
+from tfbuild.bench import Around, Contender, Plan, Suite, lock, workload
 from tfbuild.bench.suite import Stopped
 from tfbuild.errors import BenchError, NothingToDoError, TfbuildError, UsageError
 from tfbuild.machine import Machine
@@ -247,6 +249,39 @@ def test_a_script_that_has_changed_is_refused(
     path.unlink()
     with pytest.raises(UsageError, match="not there any more"):
         resumed(lab, *pair)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with lock.alone(tmp_path / "x.suite.json"):
+        assert list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_its_holder_has_just_taken_away_is_nobodys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between our opening the file and our locking it, one holder ends and the next begins."""
+    path, real = tmp_path / "x.suite.json", fcntl.flock
+
+    def late(file: Any, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", real)
+        with lock.alone(path):
+            pass
+        held.enter_context(lock.alone(path))
+        real(file, how)
+
+    with contextlib.ExitStack() as held:
+        (tmp_path / ".x.suite.json.lock").touch()
+        monkeypatch.setattr(fcntl, "flock", late)
+        with pytest.raises(UsageError, match="is in use"), lock.alone(path):
+            pass
 
 
 def test_two_processes_never_measure_into_one_file(
