@@ -5,7 +5,6 @@ the top hold for every price that does not have its own. `data/prices_2017.toml`
 """
 
 import functools
-import math
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -22,6 +21,10 @@ from tfbuild.resources import DATA
 STUDY: Final = "2017"
 """Stands for the bundled prices where a file is asked for."""
 _MOST_BYTES: Final = 1_000_000
+_MOST: Final = 1_000_000_000
+"""Beyond any price, time or size: what is reckoned with it stays finite."""
+_FINEST: Final = 1e-6
+"""Seconds."""
 _TABLE: Final = "price"
 _EXAMPLE: Final = f"Example: {DATA / 'prices_2017.toml'}"
 
@@ -228,16 +231,24 @@ def _wrong(price: _Written, last: date) -> str:
     for key in ("provider", "region", "machine", "source"):
         if not getattr(price, key).strip():
             return f"{key} is empty."
-    for key in ("per_hour", "billing_seconds", "minimum_seconds"):
-        value = getattr(price, key)
-        if not math.isfinite(value) or value < 0:
-            return f"{key} is {value}; it is a finite number from 0 on."
-    if price.vcpus < 1:
-        return f"vcpus is {price.vcpus}; a machine has at least one."
+    if wrong := _wrong_number(price):
+        return wrong
     if price.currency not in _currencies():
         return f"{price.currency!r} is no currency's code of ISO 4217, such as USD."
     if price.as_of > last:
         return f"as_of is {price.as_of}, a day to come."
+    return ""
+
+
+def _wrong_number(price: _Written) -> str:
+    for key in ("per_hour", "billing_seconds", "minimum_seconds"):
+        value = getattr(price, key)
+        if not 0 <= value <= _MOST:
+            return f"{key} is {value}; it is a number from 0 to {_MOST:,}."
+    if 0 < price.billing_seconds < _FINEST:
+        return f"billing_seconds is {price.billing_seconds}; it is 0, or at least {_FINEST}."
+    if not 1 <= price.vcpus <= _MOST:
+        return f"vcpus is {price.vcpus}; a machine has at least one, and not that many."
     return ""
 
 
