@@ -10,6 +10,7 @@ from tfbuild.errors import UsageError
 
 _MOST_BYTES = 256_000_000
 """A session of a whole night has less than a tenth of it."""
+_LEAST_LEVEL = 0.5
 
 
 def side(path: Path) -> Side:
@@ -133,8 +134,8 @@ def _wrong_subjects(suite: Suite) -> Iterator[str]:
     controls = [number for number, each in enumerate(suite.subjects) if each.is_control]
     if len(controls) > 1 or 0 in controls:
         yield "It has more than one control, or nothing that the control repeats."
-    if not 0 < suite.level < 1:
-        yield "The level of its intervals is no probability."
+    if not _LEAST_LEVEL <= suite.level < 1:
+        yield "The level of its intervals is no probability, or too low for any claim."
 
 
 def _wrong_run(run: Run, plan: Plan) -> Iterator[str]:

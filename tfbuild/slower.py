@@ -16,6 +16,8 @@ from tfbuild.stats import Estimate
 
 LIMIT = 0.03
 _WHOLE = 100
+_SUREST = math.nextafter(1.0, 0.0)
+"""Of intervals the widest that a float can ask for."""
 _EXAMPLE = "Example: --fail-if-slower 3%"
 
 
@@ -71,9 +73,14 @@ def judge(speedups: Mapping[str, Estimate], most: float) -> tuple[Judged, ...]:
     """
     found = []
     for name, each in speedups.items():
-        wide = widened(each, 1 - (1 - each.confidence) / len(speedups))
+        wide = widened(each, together(each.confidence, len(speedups)))
         found.append(Judged(name=name, speedup=wide, outcome=outcome(wide, most)))
     return tuple(found)
+
+
+def together(confidence: float, count: int) -> float:
+    """Return the confidence of each of several intervals that hold together with the one given."""
+    return min(1 - (1 - confidence) / count, _SUREST)
 
 
 def widened(estimate: Estimate, confidence: float) -> Estimate:
@@ -89,8 +96,8 @@ def widened(estimate: Estimate, confidence: float) -> Estimate:
     centre = math.log(estimate.ratio)
     return replace(
         estimate,
-        low=math.exp(centre + (math.log(estimate.low) - centre) * factor),
-        high=math.exp(centre + (math.log(estimate.high) - centre) * factor),
+        low=stats.exponential(centre + (math.log(estimate.low) - centre) * factor),
+        high=stats.exponential(centre + (math.log(estimate.high) - centre) * factor),
         confidence=confidence,
     )
 

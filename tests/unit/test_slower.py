@@ -54,6 +54,18 @@ def test_the_intervals_of_several_are_students_at_a_shared_level() -> None:
         assert ours == pytest.approx((math.exp(interval.low), math.exp(interval.high)), rel=1e-9)
 
 
+@pytest.mark.parametrize("confidence", [0.95, 1 - 1e-15, math.nextafter(1, 0)])
+def test_intervals_of_several_stay_numbers_however_wide(confidence: float) -> None:
+    wild = stats.from_logs([40.0, -45.0], confidence)
+    calm = stats.from_logs([0.0, 0.01, -0.01], confidence)
+    speedups = {f"a{n}": wild if n else calm for n in range(30)}
+    for each in slower.judge(speedups, 0.03):
+        assert each.speedup.low is not None
+        assert each.speedup.high is not None
+        assert 0 < each.speedup.low < each.speedup.ratio < each.speedup.high < math.inf
+        assert confidence <= each.speedup.confidence < 1
+
+
 def test_one_alone_keeps_its_interval() -> None:
     estimate = stats.from_logs([0.0, 0.01, -0.01])
     [judged] = slower.judge({"mnist_mlp": estimate}, 0.03)

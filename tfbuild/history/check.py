@@ -102,7 +102,7 @@ def check(
         machine=newest.place.description,
         limit=limit,
         findings=tuple(
-            _finding(now, pair, 1 - (1 - level) / count, limit)
+            _finding(now, pair, slower.together(level, count), limit)
             for now, pair in zip(newest.candidates, pairs, strict=True)
         ),
         elsewhere=len(others) - len(alike),

@@ -14,6 +14,7 @@ stands beside it and assumes no normal distribution.
 from tfbuild.stats.bca import bootstrap
 from tfbuild.stats.estimate import CONFIDENCE, NOISE, Estimate, Verdict, verdict
 from tfbuild.stats.student import (
+    exponential,
     from_logs,
     geometric_mean,
     half_widths,
@@ -31,6 +32,7 @@ __all__ = [
     "Estimate",
     "Verdict",
     "bootstrap",
+    "exponential",
     "from_logs",
     "geometric_mean",
     "half_widths",
