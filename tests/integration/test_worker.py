@@ -101,7 +101,12 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     (choice,) = choose([spec.parse(request.param)], at).choices
     need(choice.interpreter, f"no Python {choice.python} for {request.param}")
     tensorflow = environment.prepare(choice, Installer(), cpu, Silent())
-    setting = {"cpus": [min(os.sched_getaffinity(0))], "intra_threads": 1, "inter_threads": 2}
+    setting = {
+        "cpus": [min(os.sched_getaffinity(0))],
+        "intra_threads": 1,
+        "inter_threads": 2,
+        "onednn": True,
+    }
     events, said = train(
         tensorflow.python,
         {
@@ -157,6 +162,8 @@ def test_all_six_at_the_smallest_scale(seen: Seen) -> None:
     assert first["event"] == "environment"
     assert first["tensorflow"] == seen.tensorflow.tensorflow
     assert (first["intra_threads"], first["inter_threads"]) == (1, 2)
+    assert first["onednn"] is True
+    assert "oneDNN custom operations are on" in seen.said
     assert first["startup_seconds"] > 0
     assert (peak["event"], last["event"]) == ("peak", "done")
     # 60 million parameters and Adam's two moments, four bytes each, are the least.
