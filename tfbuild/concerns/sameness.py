@@ -26,7 +26,7 @@ def about(baseline: Side, candidate: Side) -> Iterator[Concern]:
         yield Concern(
             kind=Kind.OTHER_ONEDNN,
             what=f"oneDNN is {_switch(a)} in {a.spec} and {_switch(b)} in {b.spec}.",
-            do="TF_ENABLE_ONEDNN_OPTS=1 or 0 before the command sets it alike where a wheel can.",
+            do="--onednn on or --onednn off sets it alike where a wheel can.",
         )
     names = baseline.suite.plan.architectures
     if other := [name for name in names if baseline.data(name) != candidate.data(name)]:
