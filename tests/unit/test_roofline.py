@@ -234,3 +234,19 @@ def test_no_fraction_without_a_peak_a_batch_or_enough_formulas() -> None:
     older = measured((DENSE,), PEAK)
     older = replace(older, suite=replace(older.suite, peaks=()))
     assert roofline.of(older, NAME) is not None
+
+
+def test_the_best_peak_of_a_session_on_the_same_cpus_counts() -> None:
+    """One was measured while the machine was busy; another on other CPUs is no measure at all."""
+    side = measured((DENSE,), PEAK)
+    first, second, *_ = side.suite.subjects
+    better = replace(PEAK, gflops=0.004, gbytes=0.000_05)
+    both = replace(side, suite=replace(side.suite, peaks=(PEAK, better)))
+    found = roofline.of(both, NAME)
+    assert found is not None
+    assert found.roof == 0.004
+    far = replace(second, setting=replace(second.setting, cpus=(7,)))
+    apart = replace(both, suite=replace(both.suite, subjects=(first, far)))
+    found = roofline.of(apart, NAME)
+    assert found is not None
+    assert found.roof == 0.001
