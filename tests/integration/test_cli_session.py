@@ -166,7 +166,7 @@ def test_the_first_is_measured_again_at_scale_full(
 def test_a_script_of_ones_own_is_trained(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (here / "train.py").write_text("pass")
+    (here / "train.py").write_text("def train(context): ...")
     python = environment(here, "one")
     words = ["--rounds", "2", "--workload", "train.py --size 7", "--json"]
     assert tfbuild_here(monkeypatch, "bench", python, *words) == 0
@@ -183,7 +183,7 @@ def test_a_script_of_ones_own_is_trained(
     assert tfbuild_here(monkeypatch, "compare", python, python, *words) == 0
     assert re.search(r"^train +100 +100 .*equivalent", capsys.readouterr().out, re.MULTILINE)
     # Under the same name it is another script by now.
-    (here / "train.py").write_text("pass  # twice")
+    (here / "train.py").write_text("def train(context): ...  # twice")
     assert tfbuild_here(monkeypatch, "compare", path, python, *words) == 2
     assert "train different scripts" in capsys.readouterr().err
 

@@ -231,7 +231,7 @@ def test_a_script_that_has_changed_is_refused(
     lab: Lab, pair: tuple[Environment, Environment]
 ) -> None:
     path = lab.folder / "my train.py"
-    path.write_text("print('one')")
+    path.write_text("def train(context): ...")
     script = workload.parse(f"'{path}' --size 'large one'")
     assert (script.name, script.arguments) == ("my-train", ("--size", "large one"))
     assert workload.parse(str(path)) == replace(script, arguments=())
@@ -243,7 +243,7 @@ def test_a_script_that_has_changed_is_refused(
         "name": "my-train",
         "arguments": ["--size", "large one"],
     }
-    path.write_text("print('two')")
+    path.write_text("def train(context): 2")
     with pytest.raises(UsageError, match="has changed since"):
         resumed(lab, *pair)
     path.unlink()
@@ -330,3 +330,30 @@ def test_peaks_that_are_missing_are_measured_and_no_round_is_run(
 def test_workloads_that_are_none(text: str, words: str) -> None:
     with pytest.raises(TfbuildError, match=words):
         workload.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_taken"),
+    [
+        ("model.fit(x, y)  # train(context)", False),
+        ("x_train = 'def train(context):'", False),
+        ("def main():\n    def training(context): ...", False),
+        ("def train(context): ...", True),
+        ("try:\n    from mine import train\nexcept ImportError:\n    raise", True),
+        ("from mine import run as train", True),
+        ("from mine import *", True),
+        ("train = lambda context: None", True),
+        ("this is of another Python", True),
+    ],
+)
+def test_a_script_without_train_is_refused_before_anything_is_made(
+    tmp_path: Path, text: str, is_taken: bool
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    if is_taken:
+        assert workload.parse(str(path)).name == "mine"
+        return
+    with pytest.raises(UsageError, match=r"no function train\(context\)") as caught:
+        workload.parse(str(path))
+    assert "context.clock(samples=len(x))" in str(caught.value.do)

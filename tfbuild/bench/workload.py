@@ -1,5 +1,6 @@
 """A user's own training script as a workload."""
 
+import ast
 import re
 import shlex
 from pathlib import Path
@@ -16,7 +17,7 @@ def parse(text: str) -> Script:
     """Return the script that a text names, with its arguments as a shell would split them.
 
     Raises:
-        UsageError: there is no such file, or the text cannot be split.
+        UsageError: there is no such file, it has no `train`, or the text cannot be split.
     """
     # A path may hold spaces; where the whole is a file, nothing is split.
     words = [text] if Path(text).is_file() else _split(text)
@@ -29,6 +30,7 @@ def parse(text: str) -> Script:
             why="It is a Python script that trains, with its arguments behind it.",
             do="Example: --workload 'train.py --small'",
         )
+    _need_train(path)
     return Script(
         name=_name(path),
         path=str(path.resolve()),
@@ -54,6 +56,32 @@ def check(script: Script | None) -> None:
             why="What was measured before and after would not be the same.",
             do="Put it back as it was, or measure anew.",
         )
+
+
+def _need_train(path: Path) -> None:
+    """Refuse a plain script now, and not when the environments are made."""
+    try:
+        found = list(ast.walk(ast.parse(path.read_bytes())))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return  # The measured Python may read it all the same, and says what is wrong.
+    if not {"train", "*"}.intersection(name for each in found for name in _bound(each)):
+        raise UsageError(
+            f"--workload: {path} has no function train(context).",
+            why="Times are taken between epochs, so the script is called and given a clock.",
+            do="Put its training into `def train(context):` and give fit the argument "
+            "callbacks=[context.clock(samples=len(x))]; the first epoch is warm-up.",
+        )
+
+
+def _bound(node: ast.AST) -> tuple[str, ...]:
+    """Return the names that a statement may give to something."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return (node.name,)
+    if isinstance(node, ast.alias):
+        return (node.asname or node.name,)
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return (node.id,)
+    return ()
 
 
 def _split(text: str) -> list[str]:
