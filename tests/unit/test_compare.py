@@ -322,6 +322,16 @@ def test_onednn_on_one_side_alone_is_said(onednn: bool | None, found: set[Kind])
         assert contrast.concerns[0].what == "oneDNN is off in a and on in b."
 
 
+def test_onednn_that_the_settings_ask_for_is_what_is_compared() -> None:
+    off, on, deaf = (
+        replace(subject("a"), onednn=is_on, setting=replace(subject("a").setting, onednn=asked))
+        for is_on, asked in ((False, False), (True, True), (False, True))
+    )
+    assert kinds(versus(suite(flat, subjects=[off, on]))) == set()
+    # A wheel that does not do what was asked of it is told.
+    assert kinds(versus(suite(flat, subjects=[on, deaf]))) == {Kind.OTHER_ONEDNN}
+
+
 @pytest.mark.parametrize("change", [{"parameters": 2}, {"train_samples": 5_000}])
 def test_other_models_or_amounts_are_said(change: dict[str, Any]) -> None:
     one = suite(flat)

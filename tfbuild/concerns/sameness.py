@@ -22,7 +22,8 @@ def about(baseline: Side, candidate: Side) -> Iterator[Concern]:
             do="The ratio is of release and build together."
             + ("" if losses.are_comparable(baseline, candidate) else _NO_LOSSES),
         )
-    if a.onednn is not None and b.onednn is not None and a.onednn != b.onednn:
+    # Where the settings ask for it, it is what is compared, and the names say so.
+    if None not in {a.onednn, b.onednn} and a.onednn != b.onednn and not _is_asked(a, b):
         yield Concern(
             kind=Kind.OTHER_ONEDNN,
             what=f"oneDNN is {_switch(a)} in {a.spec} and {_switch(b)} in {b.spec}.",
@@ -42,6 +43,10 @@ def about(baseline: Side, candidate: Side) -> Iterator[Concern]:
             do="Times per sample still compare, but not exactly; measure both with one tfbuild.",
         )
     yield from losses.about_sameness(baseline, candidate)
+
+
+def _is_asked(a: Subject, b: Subject) -> bool:
+    return (a.setting.onednn, b.setting.onednn) == (a.onednn, b.onednn)
 
 
 def _switch(who: Subject) -> str:
