@@ -97,7 +97,10 @@ def test_prices_of_ones_own(here: Callable[..., tuple[str, str]], tmp_path: Path
         (["2017", "--prices", "mine.toml"], "several kinds: on-demand, spot"),
         (["2017", "--prices", "none.toml"], "Cannot read none.toml"),
         (["2017", "--region", "west"], "--prices 2017"),
-        (["2017", "--prices", "2017", "--region", "west"], "n1-highcpu-64 (spot, not stated"),
+        (
+            ["2017", "--prices", "2017", "--region", "west"],
+            "n1-highcpu-64 (spot, region not stated",
+        ),
         (["2017", "python"], "nothing to install"),
         (["python", "2017"], "tfbuild compare 2017"),
     ],

@@ -12,8 +12,8 @@ from tests.conftest import DATA
 from tests.unit.test_compare import drifting, subject, suite
 from tfbuild import report
 from tfbuild.bench import ARCHITECTURES
-from tfbuild.bench.suite import Side
-from tfbuild.cli import tables
+from tfbuild.bench.suite import Side, Stopped
+from tfbuild.cli import more_tables, notes, tables
 from tfbuild.compare import compare
 from tfbuild.stats import Estimate
 
@@ -103,3 +103,42 @@ def test_a_spec_that_says_no_more_than_the_version_is_not_repeated() -> None:
     assert "(" not in tables.named(subject("tensorflow-cpu==2.8.4"))
     assert "(pip)" in tables.named(subject("pip"))
     assert "oneDNN" not in tables.named(replace(subject("pip"), onednn=None))
+
+
+@pytest.mark.parametrize(
+    ("stopped", "said"),
+    [
+        (Stopped.TIME, "another would have ended after --max-time."),
+        (Stopped.VERDICT, "every verdict was clear."),
+        (Stopped.PRECISION, "every ratio is known within --precision."),
+        (Stopped.ROUNDS, "the most that were allowed (--max-rounds)."),
+    ],
+)
+def test_why_an_open_session_ended_is_said(stopped: Stopped, said: str) -> None:
+    made = suite(SAME)
+    plan = replace(made.plan, precision=0.02, max_seconds=60.0)
+    ended = replace(made, plan=plan, stopped=stopped)
+    assert list(notes.ended(ended)) == [f"Ended after {made.rounds} rounds: {said}"]
+    assert not list(notes.ended(replace(made, stopped=Stopped.ROUNDS)))
+
+
+def test_the_roofline_says_what_it_lacks_and_what_is_odd(tmp_path: Path) -> None:
+    made = report.load(results.full(tmp_path)).comparison
+    row = made.contrasts[0].rows[0].candidate
+    assert row.achieved is not None
+    bare = replace(row, achieved=replace(row.achieved, fraction=None, roof=None, bound=None))
+    above = replace(row, achieved=replace(row.achieved, fraction=1.02))
+    assert not list(notes.roof([replace(row, achieved=None)]))
+    assert "--roofline" in "".join(notes.roof([bare]))
+    assert "above 100%" in "".join(notes.roof([bare, above]))
+    (table,) = more_tables.roofline([("A", [bare])])
+    assert "A\nof roof" not in [column.header for column in table.columns]
+
+
+def test_names_say_once_what_onednn_does() -> None:
+    subjects = [
+        replace(subject("a"), onednn=is_on, setting=replace(subject("a").setting, onednn=is_on))
+        for is_on in (False, True)
+    ]
+    text = text_of(*(Side(suite=suite(SAME, subjects=subjects), subject=each) for each in (0, 1)))
+    assert [line.count("oneDNN") for line in text.splitlines()[:2]] == [1, 1]

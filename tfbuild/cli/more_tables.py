@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_SIDES = 5
 """Columns of numbers that 80 columns have room for."""
+_WHEEL = 32
+"""Letters of a wheel and what is switched on in it: the rest of its table takes 44."""
 NONE = "-"
 
 Lettered: TypeAlias = 'Sequence[tuple[str, Sequence["Times"]]]'
@@ -64,17 +66,25 @@ def roofline(lettered: Lettered) -> Iterator[Table]:
     if all(each.achieved is None for _, times in lettered for each in times):
         return
     table = plain()
-    table.add_column("share of the\nroofline", no_wrap=True)
+    has_peak = bool(fractions(each for _, times in lettered for each in times))
+    table.add_column("share of the\nroofline" if has_peak else "work\ndone", no_wrap=True)
     for letter, _ in lettered:
         table.add_column(f"{letter}\nGFLOP/s", justify="right", no_wrap=True)
-    for letter, _ in lettered:
+    for letter, _ in lettered if has_peak else ():
         table.add_column(f"{letter}\nof roof", justify="right", no_wrap=True)
-    table.add_column("\nlimited by", no_wrap=True)
+    table.add_column("\nlimited by" if has_peak else "", no_wrap=True)
     for row in zip(*(times for _, times in lettered), strict=True):
         last = row[-1].achieved
         bound = NONE if last is None else last.bound or NONE
-        table.add_row(row[0].architecture, *map(_reached, row), *map(_fraction, row), bound)
+        shares = [*map(_fraction, row), bound] if has_peak else []
+        table.add_row(row[0].architecture, *map(_reached, row), *shares)
     yield table
+
+
+def fractions(times: Iterable["Times"]) -> list[float]:
+    """Return the known shares of a roof."""
+    found = (each.achieved.fraction for each in times if each.achieved is not None)
+    return [each for each in found if each is not None]
 
 
 def _reached(times: "Times") -> str:
@@ -93,9 +103,9 @@ def sizes(curves: Sequence["Curve"]) -> Iterator[Table]:
     for curve in means:
         table = plain()
         what = curve.architecture or "geometric mean"
-        wheel = words.cut(curve.wheel, 24)
+        wheel = words.cut(curve.wheel, _WHEEL)
         table.add_column(f"{wheel}\n{what}", justify="left", no_wrap=True)
-        table.add_column("\ns", justify="right", no_wrap=True)
+        table.add_column("whole\nrun, s", justify="right", no_wrap=True)
         table.add_column(f"\n{curve.currency or 'cost'}", justify="right", no_wrap=True)
         table.add_column("", no_wrap=True)
         for point in curve.points:

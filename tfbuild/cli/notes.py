@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tfbuild.bench.suite import Stopped
 from tfbuild.cli import more_tables
 from tfbuild.report import words
 
 if TYPE_CHECKING:
+    from tfbuild.bench.suite import Suite
     from tfbuild.compare import Comparison, Times
     from tfbuild.concerns import Concern
 
@@ -31,6 +33,7 @@ def compared(comparison: "Comparison", pairs: Sequence[tuple[str, str]]) -> Iter
     if is_known:
         yield YEAR_2017
     yield data([row.candidate for row in first.rows])
+    yield from roof(_all_times(comparison))
     for price in more_tables.prices(_all_times(comparison)):
         yield f"Price: {words.price(price)}"
     about: dict[Concern, list[str]] = {}
@@ -39,6 +42,33 @@ def compared(comparison: "Comparison", pairs: Sequence[tuple[str, str]]) -> Iter
             about.setdefault(concern, []).append(new)
     for concern, letters in about.items():
         yield from noted([concern], ", ".join(letters) if len(pairs) > 1 else "")
+
+
+def ended(suite: "Suite") -> Iterator[str]:
+    """Yield why a session with an open end ran no further round."""
+    plan, stopped = suite.plan, suite.stopped
+    if stopped is None or (plan.precision is None and plan.max_seconds is None):
+        return
+    done = f"Ended after {words.rounds(suite.rounds)}"
+    yield {
+        Stopped.TIME: f"{done}: another would have ended after --max-time.",
+        Stopped.VERDICT: f"{done}: every verdict was clear.",
+        Stopped.PRECISION: f"{done}: every ratio is known within --precision.",
+        Stopped.ROUNDS: f"{done}: the most that were allowed (--max-rounds).",
+    }[stopped]
+
+
+def roof(times: Iterable["Times"]) -> Iterator[str]:
+    """Yield what is missing of the roofline, or odd in it."""
+    known = list(times)
+    fractions = more_tables.fractions(known)
+    if not fractions and any(each.achieved is not None for each in known):
+        yield "The machine's peak was not measured, so no share of it is given: --roofline."
+    if any(each > 1 for each in fractions):
+        yield (
+            "A share above 100%: the peak was measured while the machine was busier than in "
+            "training, or the model stays in the caches. Shares are too high here."
+        )
 
 
 def _all_times(comparison: "Comparison") -> "Iterator[Times]":

@@ -68,7 +68,9 @@ def compared(comparison: "Comparison", out: "Console", suites: Sequence["Suite"]
     letters = [letter(number) for number in range(len(known.subjects))]
     settings = words.differing(known.subjects)
     for sign, subject, more in zip(letters, known.subjects, settings, strict=True):
-        out.print(Text(", ".join((f"{sign}  {named(subject)}", *more))))
+        # The name has what oneDNN really did; the setting, what was asked for.
+        others = [one for one in more if subject.onednn is None or "oneDNN" not in one]
+        out.print(Text(", ".join((f"{sign}  {named(subject)}", *others))))
     pairs = [(letters[a], letters[b]) for a, b in known.places]
     if len(pairs) > MOST_TABLES:
         _summary(comparison, pairs, out)
@@ -78,7 +80,8 @@ def compared(comparison: "Comparison", out: "Console", suites: Sequence["Suite"]
     _print(more_tables.sizes(comparison.curves), out)
     _print(_apart(who.sides(known.subjects, suites), letters), out)
     out.print()
-    for line in notes.compared(comparison, pairs):
+    ends = (line for suite in suites for line in notes.ended(suite))
+    for line in (*notes.compared(comparison, pairs), *ends):
         out.print(Text(line))
 
 

@@ -38,7 +38,8 @@ def about(prices: Sequence[Price], on: date, sizes: Sequence[int] = ()) -> Itera
         there = sorted({price.vcpus for price in prices if price.device == "cpu"})
         yield Concern(
             kind=Kind.NO_PRICE,
-            what=f"No price for {_named(lacking)} vCPUs; there are those for {_named(there)}.",
+            what=f"No price for {_named(lacking)} vCPU{'' if lacking == [1] else 's'}; "
+            f"there are those for {_named(there)}.",
             do="Their costs are left out: a part of a larger machine is nothing that is sold.",
         )
 
