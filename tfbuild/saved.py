@@ -97,7 +97,7 @@ def look(path: Path) -> None:
 
 def _wrong(suite: Suite) -> Iterator[str]:
     """Yield what no session of ours writes, and what no comparison could use."""
-    yield from _wrong_plan(suite.plan)
+    yield from wrong_plan(suite.plan)
     yield from _wrong_subjects(suite)
     rounds: dict[int, list[int]] = {}
     for run in suite.runs:
@@ -111,7 +111,8 @@ def _wrong(suite: Suite) -> Iterator[str]:
         yield "It has more rounds than were planned."
 
 
-def _wrong_plan(plan: Plan) -> Iterator[str]:
+def wrong_plan(plan: Plan) -> Iterator[str]:
+    """Yield what cannot be in a plan."""
     names, script = plan.architectures, plan.script
     known = ARCHITECTURES if script is None else (script.name,)
     if not names or set(names) - set(known) or len(set(names)) < len(names):

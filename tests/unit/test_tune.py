@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ import pytest
 from tests.conftest import DATA
 from tests.unit.test_bench import HOST, Lab
 from tfbuild import artifact, machine
+from tfbuild import tune as tuning
 from tfbuild.bench import Plan, Scale, Suite
 from tfbuild.bench.manager import Around
 from tfbuild.bench.placement import Asked, resolve
 from tfbuild.errors import UsageError
 from tfbuild.machine import topology
 from tfbuild.stats import Verdict
-from tfbuild.tune import Task, Tuning, tune
+from tfbuild.tune import Step, Task, Tuning, search, tune
 from tfbuild.tune.candidates import named
 
 
@@ -141,3 +143,49 @@ def test_an_interrupted_search_keeps_its_steps_and_goes_on(lab: Lab) -> None:
     names = [name for step in found.steps for name in step.samples] + list(found.samples)
     assert len(set(names)) == len(names)
     assert all((asked.around.path.parent / name).exists() for name in names)
+
+
+def test_a_search_that_is_stopped_as_soon_as_it_goes_on_keeps_its_steps(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = replace(task(lab, "inter", rounds=2), dimensions=())
+    step = Step(dimension="inter", base=asked.default, trials=(), chosen=asked.default)
+    kept = replace(tune(asked, lab.told), steps=(step,), finished_at=None, best=None)
+    artifact.save(kept, asked.around.path)
+
+    def stop(*_: object) -> Iterator[Step]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search, "steps", stop)
+    with pytest.raises(KeyboardInterrupt):
+        tune(replace(asked, known=kept), lab.told)
+    assert artifact.load(Tuning, asked.around.path) == kept
+
+
+def test_a_file_with_odd_names_of_samples_is_gone_on_with(lab: Lab) -> None:
+    asked = task(lab, "xla", rounds=2)
+    done = tune(replace(asked, dimensions=()), lab.told)
+    step = Step(dimension="inter", base=asked.default, trials=(), chosen=asked.default)
+    odd = ("", "x", "../../x.99999999-xla.suite.json", "a.x-y.suite.json")
+    known = replace(done, steps=(replace(step, samples=odd),), finished_at=None)
+    assert tune(replace(asked, known=known, dimensions=()), lab.told).finished_at is not None
+
+
+def test_a_file_that_no_search_wrote_is_refused(lab: Lab) -> None:
+    asked = task(lab, "inter", rounds=2)
+    path = artifact.save(tune(replace(asked, dimensions=()), lab.told), asked.around.path)
+    good = json.loads(path.read_text()) | {"dimensions": ["inter"]}
+    for field, value, said in (
+        ("dimensions", [], "no dimension"),
+        ("dimensions", ["xla", "speed"], "not known"),
+        ("plan", good["plan"] | {"rounds": 0}, "number of rounds"),
+        ("plan", good["plan"] | {"architectures": ["../x"]}, "not known"),
+        ("plan", good["plan"] | {"noise": -1}, "no share"),
+        ("steps", 7, "Expected `array`"),
+    ):
+        path.write_text(json.dumps(good | {field: value}))
+        with pytest.raises(UsageError) as refused:
+            tuning.load(path)
+        assert said in refused.value.why
+    path.write_text(json.dumps(good))
+    assert tuning.load(path).dimensions == ("inter",)

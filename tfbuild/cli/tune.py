@@ -110,13 +110,13 @@ def _new(options: TuneOptions, spec: str | None) -> "tuple[Tuning, Path]":
 
 
 def _resumed(ctx: typer.Context, options: TuneOptions, spec: str | None) -> "tuple[Tuning, Path]":
-    from tfbuild import artifact, signals
+    from tfbuild import signals
     from tfbuild import tune as room
     from tfbuild.cli import console, resumed
 
     resumed.check(ctx, [spec] if spec else [], more=("max_time",))
     path = options.resume or Path()
-    known = artifact.load(room.Tuning, path)
+    known = room.load(path)
     with signals.stoppable(), console.progress() as progress:
         return room.tune(_task_of(known, path, options, progress), progress), path
 

@@ -7,5 +7,6 @@ in rounds that had no part in choosing it, `advice` says what to set.
 from tfbuild.tune.candidates import DIMENSIONS
 from tfbuild.tune.model import Step, Trial, Tuning
 from tfbuild.tune.run import Task, tune
+from tfbuild.tune.stored import load
 
-__all__ = ["DIMENSIONS", "Step", "Task", "Trial", "Tuning", "tune"]
+__all__ = ["DIMENSIONS", "Step", "Task", "Trial", "Tuning", "load", "tune"]

@@ -1,5 +1,6 @@
 """Runs a search to its end: steps, confirmation, advice, all of it saved as it comes."""
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ _PATIENCE = 20
 """A candidate's process may take so many times as long as the longest one before."""
 _LEAST_TIMEOUT = 60.0
 _SEEDS_APART = 1_000
+_NUMBER = re.compile(r"\.(\d{1,6})-[a-z-]+\.suite\.json$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +114,8 @@ class _Run:
         )
 
     def whole(self) -> Tuning:
-        self._keep(self.found)
+        if self.task.known is None:  # else the file has steps that are still to be taken over
+            self._keep(self.found)
         self._search()
         best = self.found.steps[-1].chosen if self.found.steps else self.task.default
         self._keep(replace(self.found, best=best))
@@ -134,7 +137,11 @@ class _Run:
             known=known,
         )
         for step in search.steps(asked, self.task.default):
-            self._keep(replace(self.found, steps=(*self.found.steps, step)))
+            found = replace(self.found, steps=(*self.found.steps, step))
+            if step in known:  # the file has it, and perhaps more
+                self.found = found
+            else:
+                self._keep(found)
             self.progress.note(told(step))
         if self._is_time_to_confirm():
             done = {step.dimension for step in self.found.steps}
@@ -262,7 +269,7 @@ def check(known: Tuning, task: Task) -> None:
 def _counted(known: Tuning | None) -> int:
     """Return the highest number in a file's name, so that none is overwritten."""
     names = [name for step in known.steps for name in step.samples] if known else []
-    return max([int(name.split(".")[-3].split("-")[0]) for name in names], default=0)
+    return max([int(found[1]) for found in map(_NUMBER.search, names) if found], default=0)
 
 
 def told(step: Step) -> str:
