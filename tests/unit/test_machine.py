@@ -59,7 +59,8 @@ def test_quota_of_both_control_group_versions(
     assert machine.read(HOST, tmp_path).cpu_quota == quota
 
 
-def test_frequency_facts(tmp_path: Path) -> None:
+def test_frequency_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topology, "usable", lambda: frozenset({0}))
     cpu = "sys/devices/system/cpu"
     put(tmp_path, f"{cpu}/cpu0/cpufreq/scaling_governor", "performance\n")
     put(tmp_path, f"{cpu}/intel_pstate/no_turbo", "1\n")
@@ -96,7 +97,8 @@ def test_load_counters(tmp_path: Path) -> None:
     assert load.steal_seconds == pytest.approx(6.0)
 
 
-def test_what_the_machine_is_in_full(tmp_path: Path) -> None:
+def test_what_the_machine_is_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topology, "usable", lambda: frozenset({0}))
     cpu = "sys/devices/system/cpu"
     put(tmp_path, "proc/cpuinfo", "processor\t: 0\nmicrocode\t: 0xa6\ncpu MHz\t\t: 2000.5\n")
     put(tmp_path, "proc/meminfo", "MemTotal: 2048 kB\nSwapTotal:  512 kB\n")

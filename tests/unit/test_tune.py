@@ -17,7 +17,7 @@ from tfbuild.bench import Plan, Scale, Suite
 from tfbuild.bench.manager import Around
 from tfbuild.bench.placement import Asked, resolve
 from tfbuild.errors import UsageError
-from tfbuild.machine import topology
+from tfbuild.machine.topology import Cpu, Topology
 from tfbuild.stats import Verdict
 from tfbuild.tune import Step, Task, Tuning, search, tune
 from tfbuild.tune.candidates import named
@@ -29,9 +29,8 @@ def lab(tmp_path: Path) -> Lab:
 
 
 def task(lab: Lab, dimensions: str, *, rounds: int = 6, **behaviour: Any) -> Task:
-    """A search with the fake worker on two CPUs of this machine, or one."""
-    here = topology.read()
-    here = replace(here, cpus=here.cpus[:2])
+    """A search with the fake worker, which is bound to no CPU, on a machine that has two."""
+    here = Topology(cpus=tuple(Cpu(number=number, siblings=(number,)) for number in (0, 1)))
     return Task(
         environment=lab.environment("a", **behaviour),
         default=resolve(Asked(threads="2"), here),
