@@ -137,6 +137,11 @@ def load(kind: type[T], path: Path) -> T:
     return from_json(kind, read(path), source=str(path))
 
 
+def is_file(path: Path) -> bool:
+    """Return whether there is such a file; a name that no file can have is none, and no error."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises on names that are too long
+
+
 def read(path: Path) -> bytes:
     """Return what is in a file; a UsageError if it cannot be read."""
     try:

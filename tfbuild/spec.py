@@ -23,7 +23,7 @@ from typing import Literal
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
-from tfbuild import pythons
+from tfbuild import artifact, pythons
 from tfbuild.errors import UsageError, suggestion
 
 Kind = Literal["pip", "compiled", "wheel", "requirement", "python", "result", "study"]
@@ -106,18 +106,22 @@ def _named_file(text: str, word: str) -> Spec | None:
         return _wheel(text, path)
     if word.lower().endswith(".json"):
         return Spec(text=text, kind="result", path=_file(path, "result"))
-    if (os.sep in word and "@" not in word) or path.exists():
+    if (os.sep in word and "@" not in word) or _exists(path):
         return _interpreter(text, path)
     return None
 
 
 def _file(path: Path, what: str) -> Path:
-    if path.is_file():
+    if artifact.is_file(path):
         return path
-    if path.exists():
+    if _exists(path):
         raise UsageError(f"{path} is not a file.", why=f"A {what} was expected.")
     near = suggestion(path.name, _siblings(path))
     raise UsageError(f"{path} does not exist.", do=near or f"Name a {what} that is there.")
+
+
+def _exists(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists raises on names that are too long
 
 
 def _siblings(path: Path) -> list[str]:
@@ -156,6 +160,8 @@ def _named_python(text: str, word: str) -> Spec:
 
 
 def _interpreter(text: str, path: Path) -> Spec:
+    if not _exists(path):
+        raise UsageError(f"{path} does not exist.", do=suggestion(path.name, _siblings(path)))
     if path.is_dir():
         inside = path / "bin" / "python"
         if inside.exists():
@@ -165,8 +171,6 @@ def _interpreter(text: str, path: Path) -> Spec:
             why=f"A spec is {FORMS}.",
             do="Name the wheel in it, or the folder of a virtual environment.",
         )
-    if not path.exists():
-        raise UsageError(f"{path} does not exist.", do=suggestion(path.name, _siblings(path)))
     if not os.access(path, os.X_OK):
         raise UsageError(
             f"{path} cannot be measured.",

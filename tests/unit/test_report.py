@@ -334,3 +334,26 @@ def test_a_notebook_shows_a_part_of_a_page(tmp_path: Path) -> None:
         selector = line.partition("{")[0]
         for part in filter(None, selector.split(",")):
             assert part.startswith((".tfbuild-", "@media", "}")), line
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"baseline": None}, "baseline is that of no contrast"),
+        ({"contrasts": [], "control": None, "samples": []}, "names no samples"),
+        ({"samples": ["a" * 3_000]}, "samples that are not there"),
+        ({"samples": ["a/" * 3_000]}, "samples that are not there"),
+    ],
+    ids=["baseline", "nothing", "long", "deep"],
+)
+def test_a_comparison_that_none_of_ours_is(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    path = results.full(tmp_path)
+    document = json.loads(path.read_text())
+    if "baseline" in changes:
+        changes = {"baseline": document["baseline"] | {"spec": "another"}}
+    path.write_text(json.dumps(document | changes))
+    with pytest.raises(UsageError) as refused:
+        report.load(path)
+    assert said in f"{refused.value.what} {refused.value.why}"

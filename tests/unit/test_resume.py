@@ -235,6 +235,7 @@ def test_a_script_that_has_changed_is_refused(
     script = workload.parse(f"'{path}' --size 'large one'")
     assert (script.name, script.arguments) == ("my-train", ("--size", "large one"))
     assert workload.parse(str(path)) == replace(script, arguments=())
+    assert workload.parse(f"'{path}' {'x' * 5_000}").arguments == ("x" * 5_000,)
     plan = replace(PLAN, architectures=(script.name,), script=script)
     lab.path.unlink()
     interrupt(lab, *pair, plan=plan)

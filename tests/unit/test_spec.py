@@ -134,3 +134,9 @@ def test_the_study_of_2017(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
     assert spec.parse("2017").kind == "study"
     assert spec.parse("./2017").kind == "python"
+
+
+@pytest.mark.parametrize("end", ["", ".whl", ".json", "/python"])
+def test_a_name_that_no_file_can_have_is_refused_as_any_other(end: str) -> None:
+    with pytest.raises(UsageError):
+        spec.parse("a" * 300 + " " + "b" * 5_000 + end)

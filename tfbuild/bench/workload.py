@@ -20,11 +20,11 @@ def parse(text: str) -> Script:
         UsageError: there is no such file, it has no `train`, or the text cannot be split.
     """
     # A path may hold spaces; where the whole is a file, nothing is split.
-    words = [text] if Path(text).is_file() else _split(text)
+    words = [text] if artifact.is_file(Path(text)) else _split(text)
     if not words:
         raise UsageError("--workload names no script.", do="Example: --workload 'train.py --small'")
     path = Path(words[0]).expanduser()
-    if not path.is_file():
+    if not artifact.is_file(path):
         raise UsageError(
             f"--workload: {path} is no file.",
             why="It is a Python script that trains, with its arguments behind it.",

@@ -103,6 +103,7 @@ def report(
 
 def _target(result: Path, output: Path | None, wanted: Format | None) -> tuple[Path, Format]:
     """Return where it goes, and in which form."""
+    from tfbuild import artifact
     from tfbuild.errors import UsageError
 
     if output is None:
@@ -116,7 +117,7 @@ def _target(result: Path, output: Path | None, wanted: Format | None) -> tuple[P
             why=f"Known ends of a name are {', '.join(_SUFFIXES)}.",
             do="Say so with --format.",
         )
-    if output != STDOUT and output.exists() and result.exists() and output.samefile(result):
+    if all(map(artifact.is_file, (output, result))) and output.samefile(result):
         raise UsageError(f"{output} is the result itself.", do="Choose another --output.")
     return output, chosen
 

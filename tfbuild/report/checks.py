@@ -15,8 +15,13 @@ def wrong(comparison: Comparison, suites: Sequence[Suite]) -> Iterator[str]:
     if not 0 <= comparison.noise <= 1:
         yield "Its noise threshold is no share."
     control = [] if comparison.control is None else [comparison.control]
-    for contrast in (*comparison.contrasts, *control):
+    contrasts = (*comparison.contrasts, *control)
+    for contrast in contrasts:
         yield from _wrong_contrast(contrast)
+    if contrasts and comparison.baseline not in [each.baseline for each in contrasts]:
+        yield "Its baseline is that of no contrast."
+    if not contrasts and not suites:
+        yield "It holds no contrast, and names no samples."
     for curve in comparison.curves:
         points = curve.points
         if not points or not all(

@@ -58,7 +58,7 @@ def _found(comparison: Path, name: str) -> Path:
     """Return the file with samples: folders move, so first beside the comparison."""
     given = Path(name)
     for place in (comparison.parent / given.name, comparison.parent / given, given):
-        if place.is_file():
+        if artifact.is_file(place):
             return place
     raise UsageError(
         f"{comparison} names samples that are not there: {name}.",
