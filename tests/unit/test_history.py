@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 import scipy.stats
 
+from tests.results import with_cpus
 from tests.unit.test_compare import MACHINE, QUICK, THEN, subject, suite
 from tfbuild import artifact
 from tfbuild.bench import ARCHITECTURES, Plan, Scale, Subject, Suite
 from tfbuild.bench.suite import Script
 from tfbuild.errors import SaveError, UsageError
 from tfbuild.history import Against, Entry, Index, Store, check
-from tfbuild.history.entry import entry, place
+from tfbuild.history.entry import entry, place, setting_told
 from tfbuild.history.trend import trends
 from tfbuild.machine import Machine
 from tfbuild.slower import Outcome
@@ -428,3 +429,8 @@ def test_a_store_of_all_six_keeps_every_round() -> None:
     [_, candidate] = known(made).measured
     assert list(candidate.seconds) == list(ARCHITECTURES)
     assert candidate.seconds["mnist_mlp"] == made.seconds(1, "mnist_mlp")
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, "1 CPU, 1 thread"), (2, "2 CPUs, 2 threads")])
+def test_a_setting_is_told_in_words(count: int, told: str) -> None:
+    assert setting_told(with_cpus(count)) == told

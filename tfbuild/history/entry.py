@@ -89,7 +89,7 @@ def _rough_gib(size: int) -> float:
 def setting_told(setting: Setting) -> str:
     """Return "2 CPUs, 2 threads, oneDNN off": all that makes times differ, and no CPU's number."""
     parts = [
-        f"{len(setting.cpus)} CPUs" if setting.cpus else "",
+        f"{len(setting.cpus)} CPU{'' if len(setting.cpus) == 1 else 's'}" if setting.cpus else "",
         "" if setting.cores in {None, len(setting.cpus)} else f"{setting.cores} cores",
         *words(setting),
     ]
