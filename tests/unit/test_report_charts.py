@@ -11,9 +11,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests import results
+from tests.unit.test_compare import suite
 from tfbuild import report
-from tfbuild.bench.suite import Peak
-from tfbuild.report import charts, scales, words
+from tfbuild.bench.suite import Peak, Stopped
+from tfbuild.report import charts, facts, scales, words
 from tfbuild.report.charts import bars, costs, forest, k80, roofline, rounds
 from tfbuild.report.charts.roofline import roof
 from tfbuild.report.scales import Linear, Log
@@ -167,6 +168,35 @@ def test_k80_bars_are_as_long_as_their_times(seen: Callable[[str], View]) -> Non
     line = of_class(drawing, "one")[0]
     assert widths[2] / across(line, "x1") == pytest.approx(93.0143 / 14.3919, rel=1e-3)
     assert max(widths) == pytest.approx(1)
+
+
+def test_bars_of_one_wheel_are_named_by_their_settings(tmp_path: Path) -> None:
+    whos = [replace(results.PIP, setting=results.with_cpus(count)) for count in (1, 2)]
+    made = suite(results.noisy(), subjects=whos)
+    found = k80.figure(view(report.load(results.save(made, tmp_path))))
+    assert found is not None
+    texts = [each.text for each in found.panels[0].drawings[0].root.iter("text")]
+    assert {"1 vCPU", "2 vCPUs"} <= set(texts)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "said"),
+    [
+        (Stopped.TIME, "6 of 40, time was up"),
+        (Stopped.VERDICT, "6 of 40, verdicts are clear"),
+        (Stopped.PRECISION, "6 of 40, precision reached"),
+        (Stopped.ROUNDS, "6 of 40"),
+        (None, "6 of 40"),
+    ],
+)
+def test_why_a_session_ended_stands_beside_its_rounds(
+    tmp_path: Path, stopped: Stopped | None, said: str
+) -> None:
+    made = results.two()
+    made = replace(made, stopped=stopped, plan=replace(made.plan, rounds=40))
+    shown = view(report.load(results.save(made, tmp_path)))
+    table = facts.origins(shown)
+    assert table.rows[0][table.headings.index("Rounds")] == said
 
 
 def test_a_script_has_no_figures_of_2017(seen: Callable[[str], View]) -> None:

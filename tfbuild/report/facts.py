@@ -4,7 +4,7 @@ import dataclasses
 import shlex
 from collections.abc import Iterator
 
-from tfbuild.bench.suite import Sample
+from tfbuild.bench.suite import Sample, Stopped
 from tfbuild.report import words
 from tfbuild.report.figure import Table
 from tfbuild.report.value import Source
@@ -192,6 +192,16 @@ def origins(view: View) -> Table:
     )
 
 
+_END: dict[Stopped | None, str] = {
+    None: "",
+    Stopped.ROUNDS: "",
+    Stopped.TIME: ", time was up",
+    Stopped.VERDICT: ", verdicts are clear",
+    Stopped.PRECISION: ", precision reached",
+}
+"""Why a session did not take all the rounds that it was allowed."""
+
+
 def _origin(source: Source) -> tuple[str, ...]:
     suite = source.suite
     end = suite.finished_at
@@ -200,7 +210,7 @@ def _origin(source: Source) -> tuple[str, ...]:
         source.sha256,
         f"{suite.started_at:%Y-%m-%d %H:%M} UTC",
         "unfinished" if end is None else f"{end:%Y-%m-%d %H:%M} UTC",
-        f"{suite.rounds} of {suite.plan.rounds}",
+        f"{suite.rounds} of {suite.plan.rounds}{_END[suite.stopped]}",
         str(suite.plan.seed),
         f"tfbuild {suite.tfbuild}",
     )

@@ -16,6 +16,8 @@ class Contender:
     """An environment in a setting."""
 
     label: str
+    short: str
+    """The same without the package, where all have the same one: for bars."""
     series: int
     """Decides colour and sign; 0 is the baseline."""
     subject: Subject
@@ -113,11 +115,18 @@ def _contenders(report: Report, known: who.Cast) -> list[Contender]:
     sides = who.sides(known.subjects, [source.suite for source in report.sources])
     if not times and sides[0] is not None:
         times[0] = compare.times(sides[0])
+    labels = words.labels(known.subjects)
+    shorts = words.apart(labels, known.subjects)
     return [
-        Contender(label=label, series=n, subject=subject, side=sides[n], times=times.get(n, ()))
-        for n, (label, subject) in enumerate(
-            zip(words.labels(known.subjects), known.subjects, strict=True)
+        Contender(
+            label=labels[n],
+            short=shorts[n],
+            series=n,
+            subject=subject,
+            side=sides[n],
+            times=times.get(n, ()),
         )
+        for n, subject in enumerate(known.subjects)
     ]
 
 

@@ -46,7 +46,7 @@ def _panel(view: View, name: str, priced: Priced) -> Panel:
     k80 = [cost.amount / cost.of_k80 for _, cost in priced if cost.of_k80]
     drawing = draw(
         [
-            Bar(label=who.label, value=cost.amount, text=_text(cost), series=who.series)
+            Bar(label=who.short, value=cost.amount, text=_text(cost), series=who.series)
             for who, cost in priced[:MOST]
         ],
         key=key(view, "cost", name),

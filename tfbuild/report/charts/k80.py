@@ -49,7 +49,7 @@ def _bars(view: View, name: str) -> Iterator[Bar]:
     for contender in view.contenders[:MOST]:
         times = contender.of(name)
         if times is not None and times.of_k80 is not None:
-            yield _bar(contender.label, times.of_k80, contender.series)
+            yield _bar(contender.short, times.of_k80, contender.series)
             last = times
     if last is not None:
         for label, value in _past(last):
