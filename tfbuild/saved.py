@@ -11,6 +11,8 @@ from tfbuild.errors import UsageError
 _MOST_BYTES = 256_000_000
 """A session of a whole night has less than a tenth of it."""
 _LEAST_LEVEL = 0.5
+_LONGEST = 1e9
+"""Seconds; no timer takes ten times as many."""
 
 
 def side(path: Path) -> Side:
@@ -122,7 +124,8 @@ def wrong_plan(plan: Plan) -> Iterator[str]:
     if not 0 <= plan.noise <= 1:
         yield "Its noise threshold is no share."
     limits = (plan.precision, plan.max_seconds, plan.timeout)
-    if any(each is not None and not 0 <= each < math.inf for each in limits):
+    is_too_long = plan.timeout is not None and plan.timeout > _LONGEST
+    if is_too_long or any(each is not None and not 0 <= each < math.inf for each in limits):
         yield "A limit of its plan is not possible."
 
 

@@ -13,10 +13,11 @@ from tfbuild.cli import price_options as costs
 
 ROUNDS = 6
 """Makes a comparison of two wheels at scale quick last about nine minutes on two cores. With fewer,
-no difference is called one in more than 5 % of sessions beside heavy load.."""
+no difference is called one in more than 5 % of sessions beside heavy load."""
 MOST_ROUNDS = 40
 TIMEOUT = 3600.0
 """Seconds for one process, where it is known how long that should take."""
+LONGEST = 10**9
 WHEELS = Path("wheels")
 RESULTS = Path("results")
 
@@ -161,10 +162,19 @@ Seed_ = Annotated[
         rich_help_panel=_HOW,
     ),
 ]
+
+
+def _timeout(seconds: float | None) -> float | None:
+    """Refuse what no timer takes; "nan" is neither too little nor too much."""
+    if seconds is not None and not 1 <= seconds <= LONGEST:
+        raise typer.BadParameter(f"{seconds:g} is no number of seconds from 1 to {LONGEST:,}.")
+    return seconds
+
+
 Timeout_ = Annotated[
     float | None,
     typer.Option(
-        min=1,
+        callback=_timeout,
         envvar="TFBUILD_TIMEOUT",
         metavar="SECONDS",
         help="Longest time for one process.",
