@@ -350,6 +350,7 @@ def changed(document: dict[str, Any], where: str, value: Any) -> dict[str, Any]:
         ("runs.3.samples.0.epoch_seconds", ["1"], "Expected `float`"),
         ("runs.3.samples.0.train_samples", 0, None),
         ("runs.3.samples.0.train_samples", -5000, "holds no time"),
+        ("runs.3.samples.0.train_samples", -900, "holds no time"),
         ("runs.3.samples.0.architecture", "mnist_nlp", "has not trained what was planned"),
         ("runs.3.round", 7, "does not hold each contender once"),
         ("runs.3.subject", 9, "does not hold each contender once"),

@@ -148,16 +148,16 @@ class Sample:
     @property
     def is_timed(self) -> bool:
         """Whether it holds times and counts that mean something; a user's script may err."""
-        counts = (
-            self.train_samples + self.validation_samples,
-            self.full_train_samples + self.full_validation_samples,
-            self.full_epochs,
+        parts = (
+            (self.train_samples, self.validation_samples),
+            (self.full_train_samples, self.full_validation_samples),
+            (self.full_epochs,),
         )
         times = self.epoch_seconds
         return (
             bool(times)
             and all(_LEAST < each < _MOST for each in times)
-            and all(0 < count < _MOST for count in counts)
+            and all(min(each) >= 0 and 0 < sum(each) < _MOST for each in parts)
         )
 
     @property
