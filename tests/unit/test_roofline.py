@@ -114,8 +114,12 @@ def test_operations_forward(told: Layer, forward: int) -> None:
         layer("Bidirectional(ConvLSTM2D)", (3, 3, 4, 8), input=(4,), output=(4,)),
         layer("MyWrapper(Dense)", (4, 4), input=(4,), output=(4,)),
         layer("MaxPooling2D", input=(4, 4, 1), output=(2, 2, 1), options={"pool": "two"}),
+        layer("Dense", (4, 4), input=(4,), output=(-4,)),
+        layer("Dense", (4, 4), input=(4,), output=(2**62,) * 20),
+        layer("Dense", (4, 4), input=(4,), output=(4,), options={"calls": "9" * 400}),
+        layer("SeparableConv2D", (3, 3, 4, 1), (0,), input=(4, 4, 4), output=(4, 4, 4)),
     ],
-    ids=range(9),
+    ids=range(13),
 )
 def test_what_has_no_formula_or_no_size_is_left_out(told: Layer) -> None:
     assert flops.work_of(told) is None
@@ -250,3 +254,26 @@ def test_the_best_peak_of_a_session_on_the_same_cpus_counts() -> None:
     found = roofline.of(apart, NAME)
     assert found is not None
     assert found.roof == 0.001
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        layer("Embedding", (100, 8), input=(2,), output=(2, 8)),
+        layer("Dense", (0, 4), input=(0,), output=(4,)),
+    ],
+    ids=["embedding", "empty"],
+)
+def test_a_model_that_computes_nothing_has_no_figure(told: Layer) -> None:
+    """Such as one of embeddings whose products are no layers with weights."""
+    one = suite(lambda *_: 100.0, rounds=2)
+    runs = tuple(
+        replace(run, samples=tuple(replace(each, layers=(told,)) for each in run.samples))
+        for run in one.runs
+    )
+    assert roofline.of(Side(suite=replace(one, runs=runs), subject=0), "mnist_mlp") is None
+
+
+def test_bytes_of_shapes_that_no_model_has_are_bounded() -> None:
+    huge = layer("Embedding", (2**62, 2**62), input=(2**62,) * 20, output=(2**62,) * 20)
+    assert 0 < traffic.of_layers([huge]).training(32) < 1e22

@@ -33,12 +33,15 @@ class Achieved:
 def of(side: Side, architecture: str) -> Achieved | None:
     """Return how close to its limit one architecture came, over all rounds of one contender.
 
-    None where no layers were told: an older result, a script without a Keras model.
+    None where no layers were told (an older result, a script without a Keras model), and where none
+    of them computes anything that is counted.
     """
     samples = [run.sample(architecture) for run in side.runs]
     layers = next((each.layers for each in samples if each.layers), ())
     operations = flops.of_layers(layers)
-    if not layers or operations.coverage == 0:
+    if operations.coverage == 0:
+        return None
+    if operations.coverage >= LEAST_COVERAGE and operations.forward == 0:
         return None
     if operations.coverage < LEAST_COVERAGE:
         return _without_figures(operations)

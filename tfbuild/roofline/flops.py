@@ -22,6 +22,8 @@ GATE_OPERATIONS = {"SimpleRNN": 1, "LSTM": 4 + 4, "GRU": 3 + 5}
 """Additions and multiplications per unit and step beside products and biases: the sums of input's
 and state's products, then LSTM's c = f c + i g and h = o tanh(c), or GRU's r h, z h + (1 - z) g."""
 ATTENTION_KERNELS = 4
+MOST = 10**18
+"""Beyond the operations, or the numbers, of any layer: such shapes come from no model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,10 +115,16 @@ def work_of(layer: Layer) -> Work | None:
         return None
     try:
         calls = int(layer.options.get("calls", "1"))
-        return formula(layer, kind) * calls
-    except (IndexError, KeyError, TypeError, ValueError):
+        work = formula(layer, kind) * calls
+        return work if _is_possible(work) else None
+    except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):
         # A size that Keras does not know, or shapes that are not this kind's.
         return None
+
+
+def _is_possible(work: Work) -> bool:
+    parts = (work.with_weights, work.with_state, work.without_weights, work.cheap)
+    return all(0 <= each < MOST for each in parts)
 
 
 def _split(kind: str) -> tuple[str, str]:

@@ -48,7 +48,7 @@ def of_layers(layers: Sequence[Layer]) -> Traffic:
             # What it hands on is what it has read: one row for each index.
             rows += _size(layer.output)
         elif flops.work_of(layer) is not None:
-            weights += sum(math.prod(shape) for shape in layer.weights)
+            weights += sum(map(_size, layer.weights))
             outputs += _kept(layer)
     return Traffic(
         weights=NUMBER * weights,
@@ -67,4 +67,6 @@ def _kept(layer: Layer) -> int:
 
 
 def _size(shape: Sequence[int | None]) -> int:
-    return 0 if not shape or None in shape else math.prod(size for size in shape if size)
+    if not shape or None in shape:
+        return 0
+    return min(max(0, math.prod(size for size in shape if size)), flops.MOST)
