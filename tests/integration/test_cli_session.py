@@ -213,6 +213,7 @@ def test_documents_keep_what_the_schemas_promise(
         (["--max-rounds", "9"], "--max-rounds bounds --precision or --max-time"),
         (["--precision", "2"], "is no share; write 2% or 0.02"),
         (["--precision", "much"], "is no share"),
+        (["--precision", "0"], "gives an interval without width"),
         (["--max-time", "soon"], "is no time; write 90s, 30m, 2h"),
         (["--max-time", "0s"], "is no time"),
         (["--timeout", "nan"], "is no number of seconds"),

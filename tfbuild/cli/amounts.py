@@ -26,6 +26,20 @@ def share(text: str) -> float:
     return value
 
 
+def precision(text: str) -> float:
+    """Return a share that an interval can reach: not nothing.
+
+    Raises:
+        typer.BadParameter: it is no share, or 0.
+    """
+    value = share(text)
+    if value == 0:
+        raise typer.BadParameter(
+            "no number of rounds gives an interval without width; write 2% or 0.02."
+        )
+    return value
+
+
 def seconds(text: str) -> float:
     """Return the seconds of "90s", "30m", "2h", "1h30m", or of a number without a unit.
 

@@ -91,7 +91,7 @@ Rounds_ = Annotated[
 Precision_ = Annotated[
     float | None,
     typer.Option(
-        parser=amounts.share,
+        parser=amounts.precision,
         envvar="TFBUILD_PRECISION",
         metavar="SHARE",
         help="Go on until each ratio is known to within this, such as 2%, or its verdict is clear.",
