@@ -142,3 +142,18 @@ def test_names_say_once_what_onednn_does() -> None:
     ]
     text = text_of(*(Side(suite=suite(SAME, subjects=subjects), subject=each) for each in (0, 1)))
     assert [line.count("oneDNN") for line in text.splitlines()[:2]] == [1, 1]
+
+
+def test_one_environment_is_told_why_it_ended_and_what_it_lacks(tmp_path: Path) -> None:
+    made = report.load(results.full(tmp_path)).comparison
+    row = made.contrasts[0].rows[0].candidate
+    assert row.achieved is not None
+    bare = replace(row, achieved=replace(row.achieved, fraction=None, roof=None, bound=None))
+    one = suite(SAME, subjects=[subject("a")])
+    one = replace(one, plan=replace(one.plan, max_seconds=60.0), stopped=Stopped.TIME)
+    out = Console(file=io.StringIO(), width=100, no_color=True)
+    tables.measured(Side(suite=one, subject=0), [bare], (), out)
+    assert isinstance(out.file, io.StringIO)
+    text = out.file.getvalue()
+    assert "The machine's peak was not measured" in text
+    assert "rounds: another would have ended after --max-time." in text

@@ -33,8 +33,7 @@ def compared(comparison: "Comparison", pairs: Sequence[tuple[str, str]]) -> Iter
     if is_known:
         yield YEAR_2017
     yield data([row.candidate for row in first.rows])
-    yield from roof(_all_times(comparison))
-    for price in more_tables.prices(_all_times(comparison)):
+    for price in more_tables.prices(all_times(comparison)):
         yield f"Price: {words.price(price)}"
     about: dict[Concern, list[str]] = {}
     for (_, new), contrast in zip(pairs, comparison.contrasts, strict=True):
@@ -71,7 +70,8 @@ def roof(times: Iterable["Times"]) -> Iterator[str]:
         )
 
 
-def _all_times(comparison: "Comparison") -> "Iterator[Times]":
+def all_times(comparison: "Comparison") -> "Iterator[Times]":
+    """Yield the times of both sides of every contrast."""
     for contrast in comparison.contrasts:
         for row in contrast.rows:
             yield from (row.baseline, row.candidate)

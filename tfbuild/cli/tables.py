@@ -80,8 +80,10 @@ def compared(comparison: "Comparison", out: "Console", suites: Sequence["Suite"]
     _print(more_tables.sizes(comparison.curves), out)
     _print(_apart(who.sides(known.subjects, suites), letters), out)
     out.print()
+    has_tables = len(pairs) <= MOST_TABLES
+    roof = notes.roof(notes.all_times(comparison)) if has_tables else ()
     ends = (line for suite in suites for line in notes.ended(suite))
-    for line in (*notes.compared(comparison, pairs), *ends):
+    for line in (*notes.compared(comparison, pairs), *roof, *ends):
         out.print(Text(line))
 
 
@@ -169,7 +171,8 @@ def measured(
     out.print(Text(f"{scaled} {rounds}; {side.who.setting.intra_threads} threads."))
     known = [notes.YEAR_2017] if is_known else []
     prices = [f"Price: {words.price(each)}" for each in more_tables.prices(times)]
-    for line in (*known, notes.data(times), *prices, *notes.noted(concerns)):
+    more_notes = (*notes.noted(concerns), *notes.roof(times), *notes.ended(side.suite))
+    for line in (*known, notes.data(times), *prices, *more_notes):
         out.print(Text(line))
 
 
