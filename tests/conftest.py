@@ -1,6 +1,7 @@
 """The test rig: no network unless marked, and no silent skip where everything must be there."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +14,11 @@ import pytest
 DATA = Path(__file__).parent / "data"
 REQUIRE = os.environ.get("TFBUILD_TEST_REQUIRE") == "1"
 OPEN_MARKERS = ("network", "engine", "tensorflow")
+
+
+# Who starts the tests in the background may have SIGINT ignored, which children inherit; then no
+# test of Ctrl-C could pass.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def need(there: object, reason: str) -> None:
