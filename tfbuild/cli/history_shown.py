@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from tfbuild.cli import more_tables
 from tfbuild.cli.tables import NARROW, interval, ratio, seconds
 from tfbuild.slower import Outcome
 
@@ -132,7 +133,7 @@ def _changes(changes: "Iterable[str]", out: "Console") -> None:
 
 
 def _table(heading: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = more_tables.plain()
     table.add_column(heading, no_wrap=True)
     return table
 

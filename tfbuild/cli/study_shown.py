@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from tfbuild.cli import more_tables
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -64,7 +66,7 @@ def _print(study: "Study", out: "Console") -> None:
 
 
 def _table(study: "Study") -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table = more_tables.plain()
     table.add_column("\narchitecture", no_wrap=True)
     table.add_column("\nmachine", no_wrap=True)
     currencies = sorted({row.currency for row in study.rows if row.currency is not None})
